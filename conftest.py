@@ -1,0 +1,6 @@
+pytest_plugins = [
+    "tests.counts",
+    "tests.proof_report",
+    "tests.servers.availability",
+    "tests.servers.fixtures",
+]

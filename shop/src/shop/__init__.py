@@ -1,0 +1,1 @@
+"""A shop whose promises are kept by todoke: what it commits, arrives."""

@@ -1,0 +1,1 @@
+"""The operation log: who did what, written once, and only for what was committed."""

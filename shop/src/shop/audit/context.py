@@ -1,0 +1,3 @@
+from todoke import Context
+
+audit = Context("audit", modules=["handlers"])

@@ -1,0 +1,111 @@
+"""Starts mail catcher, web and worker, tells a short story, and shows what arrives."""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from shop.demo.children import ChildEnded, Children
+from shop.demo.client import Site
+from shop.demo.deliveries import Deliveries
+from shop.demo.ports import free_port
+from shop.demo.setup import Places, environment, prepare
+from shop.demo.story import tell
+
+_BETWEEN_LOOKS = 0.2
+_LIMIT = 60.0
+
+
+def main() -> int:
+    options = _options()
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        run(Places(Path("var").absolute()), once=options.once)
+    except KeyboardInterrupt:
+        print("\nStopped.")
+    except (ChildEnded, TimeoutError) as failed:
+        print(f"\n{failed}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def run(places: Places, once: bool) -> None:
+    shop, mail, smtp_port = Site(free_port(8000)), Site(free_port(8025)), free_port(1025)
+    told = environment(places, smtp_port)
+    app = prepare(places, told)
+    with Children(places.logs, told) as children:
+        _start(children, shop, mail, smtp_port)
+        print(f"The shop runs; its logs are in {places.logs}.\n\nWhat happens:")
+        deliveries = Deliveries(app, mail)
+        confirmed = tell(shop)
+        _say_where_to_look(shop, mail, next_id=confirmed[-1].order_id + 1)
+
+        def all_arrived() -> bool:
+            deliveries.look()
+            return deliveries.are_complete(confirmed)
+
+        def never() -> bool:
+            deliveries.look()
+            return False
+
+        _wait(children, all_arrived, _LIMIT)
+        if not once:
+            _wait(children, never, None)
+
+
+def _start(children: Children, shop: Site, mail: Site, smtp_port: int) -> None:
+    children.start(
+        "mail", "shop.mailbox", "--smtp-port", str(smtp_port), "--web-port", str(mail.port)
+    )
+    children.start(
+        "web", "uvicorn", "shop.web.main:web", "--host", "127.0.0.1", "--port", str(shop.port)
+    )
+    children.start("worker", "todoke", "worker", "shop.app:app")
+    _wait(children, lambda: mail.answers("/api/mail") and shop.answers("/api/order"), _LIMIT)
+
+
+def _say_where_to_look(shop: Site, mail: Site, next_id: int) -> None:
+    print(
+        f"""
+Where to look:
+  mail              {mail.url}/
+  orders            {shop.url}/api/order
+  operation log     {shop.url}/api/operation
+  API               {shop.url}/docs
+
+Place and confirm another order:
+  curl -s {shop.url}/api/order -H 'Content-Type: application/json' \\
+    -d '{{"lines": [{{"name": "急須", "quantity": 1, "unitPrice": 4980}}], \
+"customerEmail": "you@example.com"}}'
+  curl -s -X POST {shop.url}/api/order/{next_id}/confirm
+
+What arrives (Ctrl-C ends the shop):"""
+    )
+
+
+def _wait(children: Children, until: Callable[[], bool], limit: float | None) -> None:
+    """Look again and again; a child that ends, or a limit that passes, ends the wait."""
+    begun = time.monotonic()
+    while not until():
+        children.check()
+        if limit is not None and time.monotonic() - begun > limit:
+            raise TimeoutError(f"Nothing came of it within {limit:.0f} s; see the logs.")
+        time.sleep(_BETWEEN_LOOKS)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser("shop.demo", description="Run the whole shop on one machine.")
+    parser.add_argument("--once", action="store_true", help="end when the first mails arrived")
+    return parser.parse_args()
+
+
+def _interrupt(signal_number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

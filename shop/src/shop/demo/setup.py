@@ -1,0 +1,49 @@
+"""Where the demo keeps its things, and what its processes are told."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from shop.app import build
+from shop.database import migrate
+from todoke import Settings, Todoke
+
+
+@dataclass(frozen=True)
+class Places:
+    """All below one folder, so that deleting it forgets the demo."""
+
+    root: Path
+
+    @property
+    def database_url(self) -> str:
+        return f"sqlite:///{self.root / 'shop.db'}"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "log"
+
+
+def environment(places: Places, smtp_port: int) -> dict[str, str]:
+    """The environment of the children; settings of another shop are left out."""
+    inherited = {name: value for name, value in os.environ.items() if not _is_setting(name)}
+    return inherited | {
+        "TODOKE_DATABASE_URL": places.database_url,
+        "MAIL_HOST": "127.0.0.1",
+        "MAIL_PORT": str(smtp_port),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def prepare(places: Places, told: Mapping[str, str]) -> Todoke:
+    """The application as the children see it, with its tables made."""
+    places.logs.mkdir(parents=True, exist_ok=True)
+    app = build(Settings(environment=told))
+    app.migrate()
+    migrate(app.engine)
+    return app
+
+
+def _is_setting(name: str) -> bool:
+    return name.startswith(("TODOKE_", "MAIL_"))

@@ -1,0 +1,3 @@
+from todoke import Context
+
+ordering = Context("ordering")

@@ -1,0 +1,18 @@
+"""The shop's HTTP API."""
+
+from fastapi import FastAPI
+
+from shop.web import operations, orders
+from shop.web.limits import BodyLimit
+from shop.web.problems import install_problems
+from todoke import Todoke
+
+
+def create_web(app: Todoke) -> FastAPI:
+    """The API over this application: it publishes and never runs handlers."""
+    web = FastAPI(title="shop", summary="Place, confirm and follow orders.")
+    web.add_middleware(BodyLimit)
+    install_problems(web)
+    web.include_router(orders.routes(app))
+    web.include_router(operations.routes(app))
+    return web

@@ -1,0 +1,32 @@
+"""todoke: what you commit, arrives."""
+
+from todoke.app import Todoke
+from todoke.context import Context
+from todoke.errors import BusinessError, PermanentError, TodokeError, TransientError
+from todoke.message import Event, Key, Message, Personal
+from todoke.outcome import Done, Outcome, Reject, Retry, Skip, Snooze
+from todoke.retry import Backoff
+from todoke.settings import Settings
+from todoke.work.attempt import Attempt
+
+__all__ = [
+    "Attempt",
+    "Backoff",
+    "BusinessError",
+    "Context",
+    "Done",
+    "Event",
+    "Key",
+    "Message",
+    "Outcome",
+    "PermanentError",
+    "Personal",
+    "Reject",
+    "Retry",
+    "Settings",
+    "Skip",
+    "Snooze",
+    "Todoke",
+    "TodokeError",
+    "TransientError",
+]

@@ -1,0 +1,3 @@
+from todoke.cli import main
+
+main()

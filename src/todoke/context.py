@@ -1,0 +1,182 @@
+"""A bounded context: its handlers, its providers, its way of judging errors."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+
+from todoke.duration import Duration
+from todoke.errors import ContextNotIncluded, ErrorClass, InvalidOption, UnknownEvent
+from todoke.identity import kebab
+from todoke.message import Event, Message
+from todoke.outbox.handle import AsyncTx, SyncTx
+from todoke.retry import Backoff
+from todoke.work.handler import Classifier, Middleware, OnCrash, place
+from todoke.work.inject import Provider, Scope, provider
+
+if TYPE_CHECKING:
+    from todoke.app import Todoke
+
+E = TypeVar("E", bound=Event)
+F = TypeVar("F", bound=Callable[..., Any])
+X = TypeVar("X", bound=BaseException)
+
+
+class On(Protocol):
+    """Keeps the handler as it is: it can still be called in a test."""
+
+    def __call__(self, function: F, /) -> F: ...
+
+
+class Wish:
+    """What `@on` was given, until the application is built."""
+
+    def __init__(
+        self, function: Callable[..., Any], events: tuple[type[Event], ...], **options: Any
+    ):
+        self.function, self.events, self.options = function, events, options
+        self.name: str = options.pop("name") or kebab(function.__name__)
+
+
+class Context:
+    """Business code with its own events; `Todoke.include` makes it part of an application."""
+
+    def __init__(
+        self, name: str, *, modules: Sequence[str] = (), retry: Backoff | str | None = None
+    ) -> None:
+        self.name = name
+        self._modules, self._retry = tuple(modules), retry
+        self._package = _calling_package()
+        self.wishes: list[Wish] = []
+        self.provided: list[Provider] = []
+        self.classifiers: list[tuple[type[BaseException], Classifier]] = []
+        self.middlewares: list[Middleware] = []
+        self._app: Todoke | None = None
+
+    def on(
+        self,
+        *events: type[Event],
+        name: str | None = None,
+        retry: Backoff | str | None = None,
+        timeout: Duration | None = None,
+        on_crash: OnCrash = "retry",
+        publishes: Sequence[type[Event]] | None = None,
+    ) -> On:
+        """Handle these events: `def` in a thread, `async def` on the event loop."""
+        for event in events:
+            if not (isinstance(event, type) and issubclass(event, Event)):
+                raise UnknownEvent(event)
+        if not events:
+            raise InvalidOption(f"@{self.name}.on", "()", "name at least one event class.")
+
+        def register(function: F) -> F:
+            options = {"name": name, "retry": retry or self._retry, "timeout": timeout}
+            more = {"on_crash": on_crash, "publishes": publishes}
+            self.wishes.append(Wish(function, events, **options, **more))
+            return function
+
+        return register
+
+    @overload
+    def provide(self, factory: F, /) -> F: ...
+    @overload
+    def provide(self, /, *, scope: Scope = "process") -> Callable[[F], F]: ...
+    def provide(self, factory: Any = None, /, *, scope: Scope = "process") -> Any:
+        """Provide values of the function's return type to what asks for them."""
+
+        def register(function: F) -> F:
+            self.provided.append(provider(function, scope, self._provider_context()))
+            return function
+
+        return register if factory is None else register(factory)
+
+    def classify(self, error: type[X], as_: ErrorClass | Callable[[X], ErrorClass], /) -> None:
+        """Say what class a third party's exception has."""
+        if not callable(as_) and as_ not in ("permanent", "transient", "business", "timeout"):
+            raise InvalidOption(
+                f"classify({error.__name__})", as_, "permanent, transient, business or timeout."
+            )
+        self.classifiers.append((error, as_))
+
+    def middleware(self, function: Middleware, /) -> Middleware:
+        """Run this around every handler of the context, outermost first."""
+        if not inspect.iscoroutinefunction(function):
+            raise InvalidOption(
+                f"middleware ({place(function)})", function.__name__, "must be `async def`."
+            )
+        self.middlewares.append(function)
+        return function
+
+    @overload
+    def publish(
+        self,
+        tx: SyncTx,
+        event: E,
+        /,
+        *,
+        delay: Duration | datetime | None = None,
+        expires: Duration | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Message[E]: ...
+    @overload
+    def publish(
+        self,
+        tx: AsyncTx,
+        event: E,
+        /,
+        *,
+        delay: Duration | datetime | None = None,
+        expires: Duration | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Coroutine[Any, Any, Message[E]]: ...
+    def publish(self, tx: Any, event: Any, /, **options: Any) -> Any:
+        """Publish with the caller's commit. On an AsyncConnection: await it."""
+        return self._application("publish").publishing.one(tx, event, self.name, **options)
+
+    @overload
+    def publish_all(
+        self,
+        tx: SyncTx,
+        events: Iterable[Event],
+        /,
+        *,
+        delay: Duration | datetime | None = None,
+        expires: Duration | None = None,
+    ) -> list[Message[Any]]: ...
+    @overload
+    def publish_all(
+        self,
+        tx: AsyncTx,
+        events: Iterable[Event],
+        /,
+        *,
+        delay: Duration | datetime | None = None,
+        expires: Duration | None = None,
+    ) -> Coroutine[Any, Any, list[Message[Any]]]: ...
+    def publish_all(self, tx: Any, events: Iterable[Event], /, **options: Any) -> Any:
+        """Publish many with one INSERT; if one is refused, none is written."""
+        return self._application("publish_all").publishing.many(tx, events, self.name, **options)
+
+    def join(self, app: Todoke) -> None:
+        """Become part of an application: its modules are imported now."""
+        self._app = app
+        for module in self._modules:
+            importlib.import_module(f"{self._package}.{module}" if self._package else module)
+
+    def _provider_context(self) -> str | None:
+        return self.name
+
+    def _application(self, call: str) -> Todoke:
+        if self._app is None:
+            raise ContextNotIncluded(self.name, call)
+        return self._app
+
+
+def _calling_package() -> str:
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("todoke."):
+        frame = frame.f_back
+    return str(frame.f_globals.get("__package__") or "") if frame is not None else ""

@@ -1,0 +1,67 @@
+"""Named places where a process may die, so that tests can make it die exactly there.
+
+Off, a point costs one comparison. Armed by `TODOKE_CRASH=name:count` the process kills itself
+with SIGKILL at the count-th passage; a simulator arms a function of its own instead.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+POINTS = (
+    "publish.before_insert",
+    "publish.after_insert",
+    "claim.before_commit",
+    "claim.after_commit",
+    "handler.before_start",
+    "handler.after_started_mark",
+    "handler.after_guard",
+    "handler.after_call",
+    "handler.before_commit",
+    "handler.after_commit",
+    "settle.before_commit",
+    "settle.after_commit",
+    "stage.before_commit",
+    "rescue.before_commit",
+    "rescue.after_commit",
+    "lease.after_renewal",
+    "redrive.before_commit",
+    "shutdown.before_hand_back",
+)
+
+_armed: Callable[[str], None] | None = None
+
+
+def point(name: str) -> None:
+    if _armed is not None:
+        _armed(name)
+
+
+def arm(passage: Callable[[str], None] | None) -> Callable[[str], None] | None:
+    """Let `passage` be called at every point, or nothing; answers what was armed before."""
+    global _armed
+    before, _armed = _armed, passage
+    return before
+
+
+def arm_from_environment() -> None:
+    wish = os.environ.get("TODOKE_CRASH")
+    if not wish:
+        return
+    name, _, count = wish.partition(":")
+    if name not in POINTS:
+        raise ValueError(f"TODOKE_CRASH names {name!r}; the points are: {', '.join(POINTS)}")
+    arm(_Killer(name, int(count or 1)))
+
+
+class _Killer:
+    def __init__(self, name: str, count: int) -> None:
+        self._name, self._left = name, count
+
+    def __call__(self, name: str) -> None:
+        if name == self._name:
+            self._left -= 1
+            if self._left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,127 @@
+"""What todoke asks of a database, where databases differ; `databases/` holds the answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import URL, Connection, DateTime, Dialect, Engine, bindparam, type_coerce
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.sql import ColumnElement
+from sqlalchemy.types import TypeDecorator
+
+from todoke.clock import Clock, SystemClock
+
+
+class Moment(TypeDecorator[datetime]):
+    """A point in time: aware and UTC in Python, whatever the database keeps."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone. Use datetime.now(UTC).")
+        moment = value.astimezone(UTC)
+        return moment if dialect.name == "postgresql" else moment.replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+class FromNow(TypeDecorator[float]):
+    """Seconds from now, bound as a moment of a clock that tests hold in their hands."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.clock = clock
+
+    def process_bind_param(self, value: float | None, dialect: Dialect) -> Any:
+        moment = self.clock.now() + timedelta(seconds=value or 0.0)
+        return Moment().process_bind_param(moment, dialect)
+
+
+class Database(ABC):
+    """One kind of database: its names, its time, its locks, its faults."""
+
+    kind: str
+    one_writer = False
+    """Only one transaction writes at a time, so more session handlers at once gain nothing."""
+
+    def __init__(self, clock: Clock, schema: str | None, prefix: str) -> None:
+        self.clock, self.schema, self.prefix = clock, schema, prefix
+        self._tests_clock = not isinstance(clock, SystemClock)
+
+    @property
+    def now(self) -> ColumnElement[datetime]:
+        """The database's time; a bound value where a test holds the clock."""
+        if self._tests_clock:
+            return bindparam(None, callable_=self.clock.now, type_=Moment(), unique=True)
+        return self._now()
+
+    def after(self, parameter: str) -> ColumnElement[datetime]:
+        """The database's time so many seconds from now, bound under this name."""
+        if self._tests_clock:
+            return type_coerce(bindparam(parameter, type_=FromNow(self.clock)), Moment())
+        return self._after(parameter)
+
+    @abstractmethod
+    def engine(self, url: URL, pool_size: int) -> Engine:
+        """An engine with durable settings."""
+
+    @abstractmethod
+    def _now(self) -> ColumnElement[datetime]: ...
+
+    @abstractmethod
+    def _after(self, parameter: str) -> ColumnElement[datetime]: ...
+
+    @abstractmethod
+    def among(self, column: ColumnElement[int], parameter: str) -> ColumnElement[bool]:
+        """The column's value is in the list bound under this name."""
+
+    @abstractmethod
+    def chosen(self, column: ColumnElement[int], subquery: Any) -> ColumnElement[bool]:
+        """The column's value is in a subquery that was run once."""
+
+    @abstractmethod
+    def break_off(self, connection: Connection, victim: Any) -> None:
+        """End another session's transaction: its handler was given up."""
+
+    @abstractmethod
+    def session_mark(self, connection: Connection) -> Any:
+        """What `break_off` needs to know about a session."""
+
+    @abstractmethod
+    def is_autocommit(self, connection: Connection) -> bool: ...
+
+    @abstractmethod
+    def passes(self, error: BaseException) -> bool:
+        """A deadlock, a serialisation failure, a lock time-out: running it again may succeed."""
+
+    def is_lost(self, error: BaseException) -> bool:
+        """The database is away or the connection broke."""
+        return isinstance(error, DBAPIError) and (
+            error.connection_invalidated or isinstance(error, OperationalError)
+        )
+
+
+def safe_url(url: URL) -> str:
+    """A URL that may be shown: no password, no user, no options."""
+    host = f"{url.host}:{url.port}" if url.port else (url.host or "")
+    return f"{url.get_backend_name()}://{host}/{url.database or ''}"
+
+
+def same_database(one: URL, other: URL) -> bool:
+    def place(url: URL) -> Sequence[object]:
+        return (url.get_backend_name(), url.host, url.port, url.database)
+
+    return place(one) == place(other)

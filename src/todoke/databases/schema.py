@@ -1,0 +1,56 @@
+"""Creating and upgrading todoke's own tables (Alembic, inside the package)."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, text
+
+from todoke.database import Database
+from todoke.errors import SchemaOutdated
+
+VERSION_TABLE = "todoke_version"
+
+
+def migrate(engine: Engine, database: Database) -> None:
+    """Bring the tables to this release's revision; safe to repeat."""
+    with engine.begin() as connection:
+        if database.schema is not None:
+            _create_schema(connection, database.schema)
+        command.upgrade(_config(database, connection=connection), "head")
+
+
+def migration_sql(database: Database, url: str) -> str:
+    """What `migrate` would run, for a person who runs it by hand."""
+    out = StringIO()
+    command.upgrade(_config(database, url=url, output=out), "head", sql=True)
+    return out.getvalue()
+
+
+def check(connection: Connection, database: Database) -> None:
+    """Refuse to work on tables of another revision."""
+    wanted = ScriptDirectory.from_config(_config(database)).get_current_head()
+    options = {"version_table": VERSION_TABLE, "version_table_schema": database.schema}
+    found = MigrationContext.configure(connection, opts=options).get_current_revision()
+    if found != wanted:
+        raise SchemaOutdated(found, str(wanted))
+
+
+def _create_schema(connection: Connection, schema: str) -> None:
+    quoted = connection.dialect.identifier_preparer.quote_schema(schema)
+    # Workers that start together would race for the schema; the lock ends with the transaction.
+    connection.execute(text("SELECT pg_advisory_xact_lock(7463653)"))
+    connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {quoted}"))
+
+
+def _config(database: Database, *, output: StringIO | None = None, **attributes: Any) -> Config:
+    config = Config(output_buffer=output) if output else Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes.update(attributes, database=database)
+    return config

@@ -1,0 +1,105 @@
+"""SQLite: one writer at a time, so every writing transaction begins IMMEDIATE.
+
+A deferred transaction that turns to writing fails at once with SQLITE_BUSY, whatever the busy
+time-out says; one that begins IMMEDIATE waits its turn.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, bindparam, create_engine, event, func, type_coerce
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import QueuePool, StaticPool
+from sqlalchemy.sql import ColumnElement
+from sqlalchemy.types import Float, String
+
+from todoke.database import Database, Moment
+
+_FORMAT = "%Y-%m-%d %H:%M:%f"
+READ_ONLY = "todoke_read_only"
+
+
+class Sqlite(Database):
+    kind = "sqlite"
+    one_writer = True
+
+    def engine(self, url: URL, pool_size: int) -> Engine:
+        options: dict[str, Any] = {"timeout": 30, "check_same_thread": False}
+        if in_memory(url):
+            engine = create_engine(url, poolclass=StaticPool, connect_args=options)
+        else:
+            engine = create_engine(
+                url,
+                poolclass=QueuePool,
+                pool_size=pool_size,
+                max_overflow=5,
+                connect_args=options,
+            )
+        prepare(engine)
+        return engine
+
+    def _now(self) -> ColumnElement[datetime]:
+        return _moment("now")
+
+    def _after(self, parameter: str) -> ColumnElement[datetime]:
+        wait = func.printf("%+.6f seconds", bindparam(parameter, type_=Float()), type_=String())
+        return _moment("now", wait)
+
+    def among(self, column: ColumnElement[int], parameter: str) -> ColumnElement[bool]:
+        return column.in_(bindparam(parameter, expanding=True))
+
+    def chosen(self, column: ColumnElement[int], subquery: Any) -> ColumnElement[bool]:
+        return column.in_(subquery)
+
+    def session_mark(self, connection: Connection) -> Any:
+        return connection.connection.dbapi_connection
+
+    def break_off(self, connection: Connection, victim: Any) -> None:
+        # Closed rather than rolled back: a statement of the given-up handler that came later
+        # would otherwise commit on its own.
+        victim.interrupt()
+        victim.close()
+
+    def is_autocommit(self, connection: Connection) -> bool:
+        wish = connection.get_execution_options().get("isolation_level")
+        always = getattr(connection.engine.dialect, "_on_connect_isolation_level", None)
+        return (wish or always) == "AUTOCOMMIT"
+
+    def passes(self, error: BaseException) -> bool:
+        if not isinstance(error, DBAPIError):
+            return False
+        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+        return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def in_memory(url: URL) -> bool:
+    return url.database in (None, "", ":memory:")
+
+
+def prepare(engine: Engine) -> None:
+    """Durable settings for each connection, and transactions that are really transactions."""
+
+    @event.listens_for(engine, "connect")
+    def settle_in(connection: Any, _record: object) -> None:
+        # The driver's own transaction control would open one late, or not at all for DDL.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.execute("PRAGMA busy_timeout=30000")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        reads = connection.get_execution_options().get(READ_ONLY)
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+def _moment(*arguments: Any) -> ColumnElement[datetime]:
+    # Milliseconds are all SQLite tells; three more digits make the text sort with bound moments.
+    text = func.strftime(_FORMAT, *arguments, type_=String())
+    return type_coerce(text.concat("000"), Moment())

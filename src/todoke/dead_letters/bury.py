@@ -1,0 +1,61 @@
+"""Writing a dead letter in the transaction that takes the row out of the live table."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, insert, literal, select
+from sqlalchemy.sql import ColumnElement
+
+from todoke.database import Database
+from todoke.dead_letters.table import DeadLetterTables
+from todoke.identity import Identities
+from todoke.work.item import Failure, Item
+from todoke.work.table import CARRIED, TOLD, WorkTable
+
+
+class Burial:
+    """Moves a row from its live table into the dead letters."""
+
+    def __init__(
+        self, tables: DeadLetterTables, database: Database, identities: Identities
+    ) -> None:
+        self._letters, self._database, self._identities = tables.letters, database, identities
+
+    def __call__(
+        self,
+        connection: Connection,
+        table: WorkTable,
+        guard: ColumnElement[bool],
+        item: Item,
+        failure: Failure,
+    ) -> bool:
+        """False when the guard found nothing: another attempt owns the row by now."""
+        live, letters = table.live, self._letters
+        new = {
+            "id": self._identities.draw(),
+            "source": table.source,
+            "name": item.handler or item.type,
+            "item_id": item.id,
+            "error_class": failure.error_class,
+            "error_code": failure.code,
+            "error_message": failure.message,
+            "error_traceback": failure.traceback,
+        }
+        moved = [*CARRIED, *TOLD]
+        # Locked while read, or a rescue between reading and deleting would leave it in two places.
+        row = (
+            select(
+                *(literal(value, letters.c[name].type) for name, value in new.items()),
+                *(live.c[name] for name in moved),
+                self._database.now,
+            )
+            .where(guard)
+            .with_for_update()
+        )
+        target = [*new, *moved, "died_at"]
+        written = connection.execute(
+            insert(letters).from_select(target, row, include_defaults=False)
+        ).rowcount
+        if written != 1:
+            return False
+        connection.execute(delete(live).where(guard))
+        return True

@@ -1,0 +1,230 @@
+"""What people do with dead letters: look, redrive, resolve; each with author and reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, insert, select, tuple_, update
+
+from todoke import codec, crash
+from todoke.both import both
+from todoke.database import Database
+from todoke.dead_letters.letter import DeadLetter, Operation, Page, Selection, where
+from todoke.dead_letters.table import DeadLetterTables
+from todoke.errors import InvalidOption, NotFound
+from todoke.work.item import LATER, READY
+from todoke.work.table import CARRIED, WorkTable
+
+Check = Callable[[Row[Any], str], None]
+"""Refuses a corrected body that its event type cannot be read from."""
+
+
+class DeadLetters:
+    """One list for all sources; sync and async handles alike."""
+
+    where = staticmethod(where)
+
+    def __init__(
+        self,
+        tables: DeadLetterTables,
+        sources: Sequence[WorkTable],
+        database: Database,
+        check: Check = lambda _letter, _body: None,
+    ) -> None:
+        self._letters, self._operations = tables.letters, tables.operations
+        self._sources = {table.source: table for table in sources}
+        self._database, self._check = database, check
+
+    @both
+    def list(
+        self,
+        connection: Connection,
+        selection: Selection | None = None,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        closed: bool = False,
+    ) -> Page[DeadLetter]:
+        """Newest first; `closed` shows those that were redriven or resolved."""
+        letters = self._letters
+        rows = select(letters).order_by(letters.c.died_at.desc(), letters.c.id.desc())
+        if closed:
+            rows = rows.where(letters.c.closed_at.is_not(None))
+        else:
+            rows = rows.where((selection or where()).condition(letters, self._database.clock))
+        if after is not None:
+            last = connection.execute(select(letters).where(letters.c.id == UUID(after))).one()
+            rows = rows.where(
+                tuple_(letters.c.died_at, letters.c.id) < tuple_(last.died_at, last.id)
+            )
+        found = connection.execute(rows.limit(limit + 1)).all()
+        page = [_letter(row) for row in found[:limit]]
+        return Page(page, str(page[-1].id) if len(found) > limit else None)
+
+    @both
+    def get(self, connection: Connection, id: UUID) -> DeadLetter:
+        """One of them; notes that a person has looked."""
+        letters = self._letters
+        seen = update(letters).where(letters.c.id == id).values(seen_at=self._database.now)
+        connection.execute(seen)
+        row = connection.execute(select(letters).where(letters.c.id == id)).first()
+        if row is None:
+            raise NotFound("dead letter", id)
+        return _letter(row)
+
+    @both
+    def count(self, connection: Connection, selection: Selection | None = None) -> int:
+        chosen = (selection or where()).condition(self._letters, self._database.clock)
+        rows = connection.execute(select(self._letters.c.id).where(chosen))
+        return len(rows.all())
+
+    @both
+    def redrive(
+        self,
+        connection: Connection,
+        selection: Selection,
+        *,
+        by: str,
+        reason: str,
+        payload: Mapping[str, Any] | None = None,
+        rate: str | None = None,
+        dry_run: bool = False,
+    ) -> Operation:
+        """Send them through again, as they were or with a corrected payload."""
+        _check_author(by, reason)
+        every = _interval(rate)
+        chosen = self._choose(connection, selection)
+        body = None if payload is None else self._corrected(chosen, payload)
+        if dry_run:
+            return Operation(0, "redrive", len(chosen), 0)
+        operation = self._record(connection, "redrive", selection, len(chosen), by, reason)
+        for position, letter in enumerate(chosen):
+            self._revive(connection, letter, body, position * every)
+        self._close(connection, chosen, "redriven", operation, body)
+        crash.point("redrive.before_commit")
+        return Operation(operation, "redrive", len(chosen), len(chosen))
+
+    @both
+    def resolve(
+        self,
+        connection: Connection,
+        selection: Selection,
+        *,
+        by: str,
+        reason: str,
+        dry_run: bool = False,
+    ) -> Operation:
+        """Close them for good: nothing more will be done."""
+        _check_author(by, reason)
+        chosen = self._choose(connection, selection)
+        if dry_run:
+            return Operation(0, "resolve", len(chosen), 0)
+        operation = self._record(connection, "resolve", selection, len(chosen), by, reason)
+        self._close(connection, chosen, "resolved", operation, None)
+        return Operation(operation, "resolve", len(chosen), len(chosen))
+
+    def _choose(self, connection: Connection, selection: Selection) -> Sequence[Row[Any]]:
+        """Freeze the selection: what dies later is not in it."""
+        letters = self._letters
+        chosen = selection.condition(letters, self._database.clock)
+        rows = select(letters).where(chosen).order_by(letters.c.died_at, letters.c.id)
+        return connection.execute(rows.with_for_update(skip_locked=True)).all()
+
+    def _corrected(self, chosen: Sequence[Row[Any]], payload: Mapping[str, Any]) -> str:
+        if len(chosen) != 1:
+            raise InvalidOption(
+                "payload", f"for {len(chosen)} dead letters", "correct one at a time: choose by id."
+            )
+        body = codec.dump(dict(payload))
+        self._check(chosen[0], body)
+        return body
+
+    def _revive(
+        self, connection: Connection, letter: Row[Any], body: str | None, delay: float
+    ) -> None:
+        row = {name: letter._mapping[name] for name in CARRIED}
+        if body is not None:
+            row["body"] = body
+        # A message that came too late once would die again at once.
+        row["deliver_before"] = None
+        live = self._sources[letter.source].live
+        back = insert(live).values(
+            **row,
+            state=LATER if delay else READY,
+            scheduled_at=self._database.after("delay"),
+            updated_at=self._database.now,
+        )
+        connection.execute(back, {"delay": delay})
+
+    def _record(
+        self,
+        connection: Connection,
+        kind: str,
+        selection: Selection,
+        selected: int,
+        by: str,
+        reason: str,
+    ) -> int:
+        row = insert(self._operations).values(
+            kind=kind,
+            selection=codec.dump(selection.told()),
+            selected=selected,
+            author=by,
+            reason=reason,
+            done_at=self._database.now,
+        )
+        return int(connection.execute(row.returning(self._operations.c.id)).scalar_one())
+
+    def _close(
+        self,
+        connection: Connection,
+        chosen: Sequence[Row[Any]],
+        how: str,
+        operation: int,
+        body: str | None,
+    ) -> None:
+        letters = self._letters
+        closed = update(letters).values(
+            closed_at=self._database.now,
+            closed_as=how,
+            operation_id=operation,
+            corrected_body=body,
+        )
+        for start in range(0, len(chosen), 500):
+            ids = [letter.id for letter in chosen[start : start + 500]]
+            connection.execute(closed.where(letters.c.id.in_(ids)))
+
+
+def _letter(row: Row[Any]) -> DeadLetter:
+    told = row._mapping
+    same = {
+        name: told[name]
+        for name in DeadLetter.__dataclass_fields__
+        if name not in ("code", "message", "traceback", "attempts")
+    }
+    return DeadLetter(
+        **same,
+        code=row.error_code or "",
+        message=row.error_message or "",
+        traceback=row.error_traceback or "",
+        attempts=row.attempt - row.spared,
+    )
+
+
+def _check_author(by: str, reason: str) -> None:
+    if not by.strip():
+        raise InvalidOption("by", by, "say who does it.")
+    if not reason.strip():
+        raise InvalidOption("reason", reason, "say why; it is kept with the operation.")
+
+
+def _interval(rate: str | None) -> float:
+    if rate is None:
+        return 0.0
+    match = re.fullmatch(r"(\d+)/(s|m|h)", rate, re.ASCII)
+    if match is None or int(match[1]) == 0:
+        raise InvalidOption("rate", rate, 'write "10/s", "100/m" or "1000/h".')
+    return {"s": 1, "m": 60, "h": 3600}[match[2]] / int(match[1])

@@ -1,0 +1,215 @@
+"""Everything todoke itself raises, and the four classes a handler's failure can have.
+
+TodokeError
+├── InvalidOption          an option has a value that cannot be meant
+├── InvalidEvent           an event cannot be published as it is
+│   ├── NullKey            its key is empty, so its order could not be kept
+│   ├── Unserialisable     it cannot be written as strict JSON
+│   └── Oversized          it is larger than payload.max_bytes
+├── UnknownEvent           the class was never declared as an event
+├── NotInTransaction       the handle would commit on its own
+├── OtherDatabase          the handle belongs to another database
+├── UnknownDependency      a handler asks for what nobody provides
+├── WrongSession           a handler asks for the session of the other world
+├── DuplicateName          two handlers or events share a name
+├── ContextNotIncluded     a context was used before `app.include`
+├── SchemaOutdated         todoke's tables are missing or of another version
+├── NotFound               no such event or dead letter
+└── LeaseLost              the work belongs to another attempt by now
+
+What handlers raise is not ours, so it does not derive from TodokeError:
+TransientError (retry), PermanentError (dead at once), BusinessError (no retry, tell the
+domain), and the built-in TimeoutError.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from todoke.duration import Duration
+
+ErrorClass = Literal["permanent", "transient", "business", "timeout"]
+
+
+class TodokeError(Exception):
+    """Root of todoke's own errors."""
+
+
+class InvalidOption(TodokeError):
+    """An option has a value that cannot be meant."""
+
+    def __init__(self, option: str, value: object, remedy: str) -> None:
+        self.option, self.value = option, value
+        super().__init__(f"{option} = {value!r}: {remedy}")
+
+
+class InvalidEvent(TodokeError):
+    """An event cannot be published as it is."""
+
+
+class NullKey(InvalidEvent):
+    """The event's key is empty, so its order could not be kept."""
+
+    def __init__(self, event: str, field: str) -> None:
+        super().__init__(
+            f"publish({event}): its key `{field}` is empty, so the event belongs to no aggregate. "
+            f"Set `{field}` before publishing (flush first if the database draws it)."
+        )
+
+
+class Unserialisable(InvalidEvent):
+    """The event cannot be written as strict JSON."""
+
+    def __init__(self, event: str, why: str) -> None:
+        super().__init__(
+            f"publish({event}): it cannot be written as JSON: {why}. "
+            "Use text, whole numbers, Decimal, UUID, aware datetimes, lists and models."
+        )
+
+
+class Oversized(InvalidEvent):
+    """The event is larger than payload.max_bytes."""
+
+    def __init__(self, event: str, size: int, limit: int) -> None:
+        self.size, self.limit = size, limit
+        super().__init__(
+            f"publish({event}): its body has {size:,} bytes, the limit is {limit:,}. Store the "
+            "bulk elsewhere and publish its id, or raise payload.max_bytes."
+        )
+
+
+class UnknownEvent(TodokeError):
+    """The class was never declared as an event."""
+
+    def __init__(self, what: object) -> None:
+        super().__init__(
+            f"{what!r} is not an event. Derive its class from todoke.Event, "
+            "or pass an instance instead of the class."
+        )
+
+
+class NotInTransaction(TodokeError):
+    """The handle would commit on its own."""
+
+    def __init__(self, call: str, handle: str, remedy: str) -> None:
+        super().__init__(
+            f"{call} got {handle} in autocommit mode, so the event would not commit with your "
+            f"change. {remedy}"
+        )
+
+
+class OtherDatabase(TodokeError):
+    """The handle belongs to another database."""
+
+    def __init__(self, call: str, theirs: str, ours: str) -> None:
+        super().__init__(
+            f"{call} got a handle on {theirs}, but todoke's tables live in {ours}: two databases "
+            "cannot commit as one. Bind the Session to the same database, or give the other "
+            "database its own Todoke."
+        )
+
+
+class UnknownDependency(TodokeError):
+    """A handler asks for what nobody provides."""
+
+    def __init__(self, owner: str, parameter: str, kind: str, provided: Sequence[str]) -> None:
+        known = ", ".join(provided) or "nothing"
+        super().__init__(
+            f"{owner} asks for {parameter}: {kind}, but nothing provides {kind} (provided: "
+            f"{known}). Write `@app.provide` on a function that returns or yields {kind}."
+        )
+
+
+class WrongSession(TodokeError):
+    """A handler asks for the session of the other world."""
+
+    def __init__(self, owner: str, is_async: bool) -> None:
+        shape, asked, better, other = (
+            ("async def", "Session", "AsyncSession", "def")
+            if is_async
+            else ("def", "AsyncSession", "Session", "async def")
+        )
+        why = "which would block the event loop" if is_async else "which it cannot await"
+        super().__init__(
+            f"{owner} is `{shape}` and asks for {asked}, {why}. Ask for {better}, or make it "
+            f"`{other}`."
+        )
+
+
+class DuplicateName(TodokeError):
+    """Two handlers or events share a name."""
+
+    def __init__(self, kind: str, name: str, first: str, second: str) -> None:
+        super().__init__(
+            f"{kind} name {name!r} is used twice: by {first} and by {second}. "
+            "Names are stored in the database; give one of them another `name=`."
+        )
+
+
+class ContextNotIncluded(TodokeError):
+    """A context was used before `app.include`."""
+
+    def __init__(self, context: str, call: str) -> None:
+        super().__init__(
+            f"{call}: context {context!r} belongs to no application yet. "
+            f"Call `app.include({context})` where the application is built."
+        )
+
+
+class SchemaOutdated(TodokeError):
+    """todoke's tables are missing or of another version."""
+
+    def __init__(self, found: str | None, wanted: str) -> None:
+        self.found, self.wanted = found, wanted
+        state = f"are at revision {found}" if found else "are missing"
+        super().__init__(
+            f"todoke's tables {state}, this release needs {wanted}. Run `todoke migrate`."
+        )
+
+
+class NotFound(TodokeError):
+    """No such event or dead letter."""
+
+    def __init__(self, kind: str, id: object) -> None:
+        super().__init__(f"No {kind} {id}. `todoke {kind.replace(' ', '-')}s list` shows what is.")
+
+
+class LeaseLost(TodokeError):
+    """The work belongs to another attempt by now."""
+
+    def __init__(self, what: str, attempt: int) -> None:
+        super().__init__(
+            f"{what} attempt {attempt}: this worker no longer owns it, so nothing was written. "
+            "The attempt that owns it now decides."
+        )
+
+
+class TransientError(Exception):
+    """A failure that may pass: try again by the retry policy, or after `after`."""
+
+    def __init__(
+        self, message: str, *, code: str | None = None, after: Duration | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code, self.after = code, after
+
+
+class PermanentError(Exception):
+    """A failure that will not pass: dead at once."""
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class BusinessError(Exception):
+    """The domain says no: no retry; `publish` is published as the message is settled."""
+
+    def __init__(
+        self, message: str, *, code: str | None = None, publish: object | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code, self.publish = code, publish

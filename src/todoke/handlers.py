@@ -1,0 +1,113 @@
+"""From what `@on` was given to handlers that can run: checked, named, with their policies."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+from todoke.duration import seconds
+from todoke.errors import DuplicateName, InvalidOption
+from todoke.message import Event, Message
+from todoke.retry import policy
+from todoke.work.attempt import Attempt
+from todoke.work.handler import Handler, Parameter, parameters_of, place, session_parameter
+
+if TYPE_CHECKING:
+    from todoke.app import Todoke
+    from todoke.context import Context, Wish
+
+
+@dataclass(frozen=True)
+class Handlers:
+    """All handlers of an application, by name and by what they take."""
+
+    by_name: dict[str, Handler]
+    registers: dict[str, list[str]]
+    event_classes: dict[str, type[Event]]
+
+    @classmethod
+    def of(cls, app: Todoke) -> Handlers:
+        by_name: dict[str, Handler] = {}
+        for context in app.contexts:
+            for wish in context.wishes:
+                handler = _handler(app, context, wish)
+                if (other := by_name.get(handler.name)) is not None:
+                    raise DuplicateName(
+                        "handler", handler.name, place(other.function), place(wish.function)
+                    )
+                by_name[handler.name] = handler
+        registers: dict[str, list[str]] = {}
+        classes: dict[str, type[Event]] = {}
+        for handler in by_name.values():
+            for event in handler.events:
+                kind = f"{event.declared.context or '*'}/{event.declared.type}"
+                registers.setdefault(kind, []).append(handler.name)
+                classes[kind] = _newest(event, classes.get(kind))
+        return cls(by_name, registers, classes)
+
+
+def _handler(app: Todoke, context: Context, wish: Wish) -> Handler:
+    owner = f"handler {wish.name!r} ({place(wish.function)})"
+    options = {**wish.options, **app.settings.for_handler(wish.name)}
+    is_async = inspect.iscoroutinefunction(wish.function)
+    first, *rest = _parameters(wish, owner)
+    _check_event(first, wish, owner)
+    parameters = tuple(rest)
+    session = session_parameter(parameters, owner, is_async=is_async)
+    _check_injected(app, context, parameters, session, owner)
+    on_crash = options["on_crash"]
+    if on_crash not in ("retry", "ask"):
+        raise InvalidOption(f"{owner} on_crash", on_crash, '"retry" or "ask".')
+    return Handler(
+        name=wish.name,
+        context=context.name,
+        function=wish.function,
+        events=wish.events,
+        parameters=parameters,
+        is_async=is_async,
+        retry=policy(options["retry"], app.settings.retry_policies),
+        timeout=seconds(options["timeout"] or app.settings.get("worker.timeout"), "timeout"),
+        on_crash=on_crash,
+        middleware=(*app.middlewares, *(context.middlewares if context is not app else ())),
+        classifiers=(*context.classifiers, *(app.classifiers if context is not app else ())),
+        publishes=wish.options["publishes"],
+        session_parameter=session,
+    )
+
+
+def _parameters(wish: Wish, owner: str) -> list[Parameter]:
+    found = parameters_of(wish.function, owner)
+    if not found:
+        raise InvalidOption(owner, "()", "its first parameter takes the event.")
+    return found
+
+
+def _check_event(first: Parameter, wish: Wish, owner: str) -> None:
+    taken = get_args(first.kind) or (first.kind,)
+    for event in wish.events:
+        if not any(isinstance(kind, type) and issubclass(event, kind) for kind in taken):
+            raise InvalidOption(
+                f"{owner} {first.name}",
+                getattr(first.kind, "__name__", first.kind),
+                f"is registered for {event.__name__}, which its first parameter does not take.",
+            )
+
+
+def _check_injected(
+    app: Todoke,
+    context: Context,
+    parameters: tuple[Parameter, ...],
+    session: str | None,
+    owner: str,
+) -> None:
+    own: tuple[Any, ...] = (Attempt, Message)
+    asked = [one for one in parameters if one.name != session and one.kind not in own]
+    name = None if context is app else context.name
+    app.providers.check(asked, name, owner)
+
+
+def _newest(event: type[Event], known: type[Event] | None) -> type[Event]:
+    if known is None or event.declared.version >= known.declared.version:
+        return event
+    return known

@@ -1,0 +1,181 @@
+"""Events as users declare them, and the message an event travels in (CloudEvents by its fields)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.fields import FieldInfo
+
+from todoke.duration import Duration, duration
+from todoke.errors import InvalidEvent, InvalidOption, NullKey
+from todoke.identity import kebab
+
+T = TypeVar("T")
+E_co = TypeVar("E_co", covariant=True)
+
+Followers = Literal["park", "skip", "block"]
+
+
+class KeyMark:
+    """Marks the field by which events are ordered and partitioned."""
+
+
+class PersonalMark:
+    """Marks a field that is masked wherever people look."""
+
+
+Key = Annotated[T, KeyMark]
+Personal = Annotated[T, PersonalMark]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What the class statement said about an event."""
+
+    type: str
+    version: int = 1
+    context: str | None = None
+    aggregate: str | None = None
+    ordered: bool = True
+    followers: Followers = "park"
+    expires: timedelta | None = None
+    key_field: str | None = None
+
+    def key_of(self, event: Event) -> str | None:
+        """The event's key; None where the event asks for no order and has none."""
+        if self.key_field is None:
+            if self.ordered:
+                raise InvalidEvent(
+                    f"publish({type(event).__name__}): the event has no key. Mark the field of its "
+                    "aggregate as `Key[...]`, or declare the class with `ordered=False`."
+                )
+            return None
+        value = getattr(event, self.key_field)
+        if value is None or value == "":
+            raise NullKey(type(event).__name__, self.key_field)
+        key = str(value)
+        if len(key) > 255:
+            raise InvalidEvent(
+                f"publish({type(event).__name__}): its key `{self.key_field}` has {len(key)} "
+                "characters, the limit is 255. Use the aggregate's id."
+            )
+        return key
+
+
+class Event(BaseModel):
+    """Something that happened; any number of handlers may care.
+
+    Class keywords: type, version, context, aggregate, ordered, followers, expires. Context,
+    aggregate and the policies are inherited; the type is the class name in kebab case.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    declared: ClassVar[Declaration] = Declaration("event")
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **keywords: Any) -> None:
+        cls.declared = _declare(cls, **keywords)
+
+
+@dataclass(frozen=True, slots=True)
+class Message(Generic[E_co]):
+    """An event in its envelope."""
+
+    id: UUID
+    type: str
+    version: int
+    context: str
+    aggregate: str
+    key: str
+    data: E_co
+    created_at: datetime
+    headers: Mapping[str, str] = field(default_factory=dict)
+    trace_context: str | None = None
+
+    @property
+    def trace_id(self) -> str:
+        """The trace's id, or the message's own where nobody traces."""
+        parts = (self.trace_context or "").split("-")
+        return parts[1] if len(parts) == 4 else self.id.hex
+
+
+def mask(model: type[BaseModel], data: Any) -> Any:
+    """The same data with every field marked Personal hidden."""
+    if not isinstance(data, dict):
+        return data
+    return {name: _masked(model.model_fields.get(name), value) for name, value in data.items()}
+
+
+def _masked(info: FieldInfo | None, value: Any) -> Any:
+    if info is None or value is None:
+        return value
+    if _marked(info, PersonalMark):
+        return "***"
+    inner = next((kind for kind in _kinds(info.annotation) if _is_model(kind)), None)
+    if inner is None:
+        return value
+    return [mask(inner, one) for one in value] if isinstance(value, list) else mask(inner, value)
+
+
+def _declare(
+    cls: type[Event],
+    *,
+    type: str | None = None,
+    version: int = 1,
+    context: str | None = None,
+    aggregate: str | None = None,
+    ordered: bool | None = None,
+    followers: Followers | None = None,
+    expires: Duration | None = None,
+    **unknown: object,
+) -> Declaration:
+    if unknown:
+        raise InvalidOption(
+            f"class {cls.__name__}", sorted(unknown), "no such keyword of an event class."
+        )
+    inherited = cls.__mro__[1].declared if issubclass(cls.__mro__[1], Event) else cls.declared
+    name = type or kebab(cls.__name__)
+    if len(name) > 100:
+        raise InvalidOption(f"class {cls.__name__}: type", name, "at most 100 characters.")
+    if followers not in (None, "park", "skip", "block"):
+        raise InvalidOption(f"class {cls.__name__}: followers", followers, "park, skip or block.")
+    return Declaration(
+        type=name,
+        version=version,
+        context=context or inherited.context,
+        aggregate=aggregate or inherited.aggregate,
+        ordered=inherited.ordered if ordered is None else ordered,
+        followers=followers or inherited.followers,
+        expires=inherited.expires if expires is None else duration(expires, "expires"),
+        key_field=_key_field(cls),
+    )
+
+
+def _key_field(cls: type[Event]) -> str | None:
+    marked = [name for name, info in cls.model_fields.items() if _marked(info, KeyMark)]
+    if len(marked) > 1:
+        raise InvalidOption(f"class {cls.__name__}: Key", marked, "one field is the key.")
+    return marked[0] if marked else None
+
+
+def _marked(info: FieldInfo, mark: type) -> bool:
+    return mark in info.metadata or mark in _kinds(info.annotation)
+
+
+def _kinds(annotation: Any) -> list[Any]:
+    """Everything an annotation is made of: unions, lists and Annotated taken apart."""
+    if get_origin(annotation) is None:
+        return [annotation]
+    return [kind for part in get_args(annotation) for kind in _kinds(part)]
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

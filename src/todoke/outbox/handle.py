@@ -1,0 +1,140 @@
+"""What a transaction is handed in as, and how rows get into it."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import UnboundExecutionError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+from sqlalchemy.orm import Session, SessionTransaction, scoped_session
+
+from todoke.database import safe_url, same_database
+from todoke.errors import NotInTransaction, OtherDatabase, TodokeError
+from todoke.outbox.publish import Outbox, Row
+
+SyncTx: TypeAlias = Session | AsyncSession | Connection
+AsyncTx: TypeAlias = AsyncConnection
+
+_WAITING = "todoke_waiting"
+
+
+def hand_over(
+    outbox: Outbox, tx: SyncTx | AsyncTx, rows: list[Row], engine: Engine, call: str
+) -> Coroutine[Any, Any, None] | None:
+    """Give rows to a transaction: a Session keeps them until its commit, others write at once."""
+    match tx:
+        case scoped_session() | async_scoped_session():
+            return hand_over(outbox, tx(), rows, engine, call)
+        case AsyncSession():
+            _keep(outbox, tx.sync_session, rows, engine, call)
+            return None
+        case Session():
+            _keep(outbox, tx, rows, engine, call)
+            return None
+        case Connection():
+            _write(outbox, tx, rows, engine, call)
+            return None
+        case AsyncConnection():
+            return tx.run_sync(lambda plain: _write(outbox, plain, rows, engine, call))
+    raise TodokeError(
+        f"{call} got {type(tx).__name__}. Pass the transaction your change is made in: a "
+        "SQLAlchemy Session, AsyncSession, Connection or AsyncConnection."
+    )
+
+
+def _write(
+    outbox: Outbox, connection: Connection, rows: list[Row], engine: Engine, call: str
+) -> None:
+    _check(outbox, connection, engine, call)
+    outbox.write(connection, rows)
+
+
+def _check(outbox: Outbox, connection: Connection, engine: Engine, call: str) -> None:
+    theirs = connection.engine
+    if theirs is not engine and not same_database(theirs.url, engine.url):
+        raise OtherDatabase(call, safe_url(theirs.url), safe_url(engine.url))
+    if outbox.database.is_autocommit(connection):
+        raise NotInTransaction(
+            call, "a connection", "Use one without isolation_level='AUTOCOMMIT'."
+        )
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A row that a Session will write: where it was published, and where it was written."""
+
+    outbox: Outbox
+    row: Row
+    published_in: SessionTransaction
+    written_in: SessionTransaction | None = None
+
+
+def _keep(outbox: Outbox, session: Session, rows: list[Row], engine: Engine, call: str) -> None:
+    _check_bind(outbox, session, engine, call)
+    if session.get_transaction() is None:
+        session.begin()
+    inner = _innermost(session)
+    session.info.setdefault(_WAITING, []).extend(_Waiting(outbox, row, inner) for row in rows)
+
+
+def _check_bind(outbox: Outbox, session: Session, engine: Engine, call: str) -> None:
+    try:
+        bind = session.get_bind(clause=outbox.table.live)
+    except UnboundExecutionError:
+        raise OtherDatabase(
+            call, "no database (bind it, or name todoke's tables in `binds`)", safe_url(engine.url)
+        ) from None
+    theirs = bind.engine
+    if theirs is not engine and not same_database(theirs.url, engine.url):
+        raise OtherDatabase(call, safe_url(theirs.url), safe_url(engine.url))
+    if theirs.get_execution_options().get("isolation_level") == "AUTOCOMMIT":
+        raise NotInTransaction(call, "a Session", "Bind it to an engine without AUTOCOMMIT.")
+
+
+@event.listens_for(Session, "before_commit")
+def _write_waiting(session: Session) -> None:
+    """Before a COMMIT, and before the end of a savepoint; which of the two, nobody tells."""
+    waiting = [one for one in session.info.get(_WAITING, ()) if one.written_in is None]
+    if not waiting:
+        return
+    session.flush()  # the caller's own rows first: their locks then guard the events' order
+    here = _innermost(session)
+    for outbox in dict.fromkeys(one.outbox for one in waiting):
+        mine = [one for one in waiting if one.outbox is outbox]
+        connection = session.connection(bind_arguments={"clause": outbox.table.live})
+        _write(outbox, connection, [one.row for one in mine], connection.engine, "publish")
+        for one in mine:
+            one.written_in = here
+
+
+@event.listens_for(Session, "after_soft_rollback")
+def _after_rollback(session: Session, ended: SessionTransaction) -> None:
+    """What was published inside is dropped; what was only written inside is written again."""
+    waiting: list[_Waiting] = session.info.get(_WAITING, [])
+    waiting[:] = [one for one in waiting if not _inside(one.published_in, ended)]
+    for one in waiting:
+        if _inside(one.written_in, ended):
+            one.written_in = None
+
+
+@event.listens_for(Session, "after_transaction_end")
+def _forget(session: Session, ended: SessionTransaction) -> None:
+    if ended.parent is None:
+        session.info.pop(_WAITING, None)
+
+
+def _innermost(session: Session) -> SessionTransaction:
+    inner = session.get_nested_transaction() or session.get_transaction()
+    assert inner is not None  # noqa: S101
+    return inner
+
+
+def _inside(inner: SessionTransaction | None, ended: SessionTransaction) -> bool:
+    while inner is not None:
+        if inner is ended:
+            return True
+        inner = inner.parent
+    return False

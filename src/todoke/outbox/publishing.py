@@ -1,0 +1,48 @@
+"""`publish` and `publish_all`, for every kind of transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Engine
+
+from todoke.message import Event
+from todoke.outbox.handle import AsyncTx, SyncTx, hand_over
+from todoke.outbox.publish import Outbox, Row
+
+
+class Publishing:
+    """Makes messages of events and hands their rows to the caller's transaction."""
+
+    def __init__(self, outbox: Outbox, engine: Callable[[], Engine]) -> None:
+        self._outbox, self._engine = outbox, engine
+
+    def one(
+        self,
+        tx: SyncTx | AsyncTx,
+        event: Event,
+        context: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Any:
+        message = self._outbox.message(event, context, headers=headers)
+        call = f"publish({type(event).__name__})"
+        return self._hand_over(tx, [self._outbox.row(message, **options)], message, call)
+
+    def many(
+        self, tx: SyncTx | AsyncTx, events: Iterable[Event], context: str, **options: Any
+    ) -> Any:
+        messages = [self._outbox.message(event, context) for event in events]
+        rows = [self._outbox.row(message, **options) for message in messages]
+        return self._hand_over(tx, rows, messages, "publish_all")
+
+    def _hand_over(self, tx: SyncTx | AsyncTx, rows: list[Row], answer: Any, call: str) -> Any:
+        waiting = hand_over(self._outbox, tx, rows, self._engine(), call)
+        return answer if waiting is None else _answer_after(waiting, answer)
+
+
+async def _answer_after(waiting: Coroutine[Any, Any, None], answer: Any) -> Any:
+    await waiting
+    return answer

@@ -1,0 +1,60 @@
+"""Where a claimed event goes: to its one handler, to a delivery for each of several, or nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from todoke.clock import Clock
+from todoke.work.desk import LOOK_AGAIN, Desk, no_handler
+from todoke.work.handler import Handler
+from todoke.work.item import Item
+from todoke.work.lease import Registers
+from todoke.work.perform import Call
+from todoke.work.settle import Dead, Later, Processed, Settlement
+
+Land = Callable[[Connection, Item, Sequence[str]], None]
+
+
+class Relay:
+    """Routes events to the handlers that all living workers have for them."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        registers: Registers,
+        living: Callable[[], Mapping[UUID, Registers]],
+        desk: Desk,
+        land: Land,
+        clock: Clock,
+        grace: float,
+    ) -> None:
+        self._handlers, self._registers, self._living = handlers, registers, living
+        self._desk, self._land, self._clock = desk, land, clock
+        self._grace = timedelta(seconds=grace)
+
+    def prepare(self, item: Item, owner: UUID) -> Call | Settlement:
+        names = self._handlers_of(item)
+        if not names:
+            return self._unknown(item, owner)
+        if len(names) == 1 and names[0] in self._handlers:
+            return self._desk.call(item, self._handlers[names[0]], owner)
+        return Processed(item, then=lambda connection: self._land(connection, item, names))
+
+    def _handlers_of(self, item: Item) -> list[str]:
+        """Of this process and of the others: one that was just deployed is not passed over."""
+        kinds = (f"{item.context}/{item.type}", f"*/{item.type}")
+        everyone = [self._registers, *self._living().values()]
+        found = {name for one in everyone for kind in kinds for name in one.get(kind, ())}
+        return sorted(found)
+
+    def _unknown(self, item: Item, owner: UUID) -> Settlement:
+        """Dead at once if nobody else is there to know it; otherwise after a grace time."""
+        others = [one for one in self._living() if one != owner]
+        age = self._clock.now() - item.created_at
+        if others and age < self._grace:
+            return Later(item, LOOK_AGAIN, spared=True)
+        return Dead(item, no_handler(item))

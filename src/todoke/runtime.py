@@ -1,0 +1,251 @@
+"""What runs an application: a worker process with its agents, or a drain in the caller's thread."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from todoke.databases import schema
+from todoke.databases.sqlite import in_memory
+from todoke.errors import InvalidOption
+from todoke.inbox.consumer import Consumer
+from todoke.inbox.land import Landing
+from todoke.message import Event
+from todoke.outbox.relay import Relay
+from todoke.telemetry import Counts, log
+from todoke.work.claim import Claims
+from todoke.work.conclude import Conclusions
+from todoke.work.desk import Desk
+from todoke.work.handler import Handler
+from todoke.work.item import Item
+from todoke.work.lease import RowLeases, leases_for
+from todoke.work.perform import Performer
+from todoke.work.process import Membership, Process
+from todoke.work.rescue import Rescuer
+from todoke.work.settle import Settling, Then
+from todoke.work.slots import InlineSlots, Slots, WorkerSlots
+from todoke.work.stage import Stager
+from todoke.work.table import WorkTable
+from todoke.work.worker import Pace, Source, Worker
+
+if TYPE_CHECKING:
+    from todoke.app import Todoke
+
+
+class Runtime:
+    """Builds the agents of one process around an application."""
+
+    def __init__(self, app: Todoke, *, leases: RowLeases | None = None) -> None:
+        settings = app.settings
+        self._app, self.handlers, self.counts = app, app.handlers, Counts()
+        self.leases = leases or leases_for(
+            app.worker_table, app.database, settings.seconds("lease.duration"), _beside(app)
+        )
+        self.pace = Pace(
+            batch=settings.number("outbox.batch"),
+            poll=settings.seconds("outbox.poll"),
+            queues=settings.queues,
+        )
+        self.membership = Membership(
+            self.leases,
+            app.identities,
+            dict(self.pace.queues),
+            self.handlers.registers,
+            renew=settings.seconds("lease.renew"),
+        )
+        self.conclusions = Conclusions(app.clock, app.random, self._then)
+        self.performer = Performer(
+            lambda: app.engine,
+            lambda: app.async_engine,
+            app.database,
+            self.conclusions,
+            app.providers,
+        )
+        self._process: Process | None = None
+
+    # --- agents ------------------------------------------------------------------------------
+
+    def worker(self, slots: Slots) -> Worker:
+        return Worker(
+            self._sources(),
+            slots,
+            self._app.database,
+            self.membership.owner,
+            self.pace,
+            self.counts,
+        )
+
+    def keepers(self) -> tuple[Sequence[Stager], Rescuer]:
+        app, settings = self._app, self._app.settings
+        stagers = [
+            Stager(table, app.database, batch=1000, poll=self.pace.poll, on_ready=self._wake)
+            for table in self._tables
+        ]
+        rescuer = Rescuer(
+            self._tables,
+            app.worker_table,
+            self.leases,
+            app.database,
+            app.burial,
+            poison=settings.number("lease.poison"),
+            poll=min(1.0, settings.seconds("lease.duration") / 3),
+            counts=self.counts,
+            on_rescue=self._wake,
+        )
+        return stagers, rescuer
+
+    # --- running -----------------------------------------------------------------------------
+
+    def drain(self) -> None:
+        worker = self.worker(InlineSlots(self.performer, self._app.event_loop))
+        stagers, rescuer = self.keepers()
+        try:
+            with self._connect() as connection:
+                self._check(connection)
+                self.membership.join(connection)
+                rescuer.tick(connection)
+                self._work_until_idle(connection, worker, stagers)
+                self.membership.leave(connection)
+        finally:
+            self._app.providers.close()
+
+    def run(self) -> bool:
+        app, settings = self._app, self._app.settings
+        if in_memory(app.url) and app.database.kind == "sqlite":
+            raise InvalidOption("database.url", "sqlite://", "a worker needs a database file.")
+        with self._connect() as connection:
+            self._check(connection)
+        process = self.start()
+        asked = self._listen_for_signals(process)
+        while not asked.wait(0.5):
+            if process.wants_recycling:
+                log.warning("a handler hangs in this process: it drains and asks to be replaced")
+                break
+        ending = process.stop(settings.seconds("worker.drain_timeout"))
+        app.providers.close()
+        return ending.recycle
+
+    def start(self) -> Process:
+        """Start the agents' loops and return at once."""
+        app, settings = self._app, self._app.settings
+        threads = settings.number("worker.threads")
+        slots = WorkerSlots(
+            self.performer,
+            app.event_loop,
+            self._wake_loop,
+            threads=1 if app.database.one_writer and self._all_sessions() else threads,
+            coroutines=sum(self.pace.queues.values()),
+        )
+        self._worker = self.worker(slots)
+        stagers, rescuer = self.keepers()
+        self._process = Process(
+            self._worker,
+            self.membership,
+            [*stagers, rescuer],
+            self._connect,
+            app.database,
+            lease_seconds=settings.seconds("lease.duration"),
+        )
+        self._process.start()
+        return self._process
+
+    # --- parts -------------------------------------------------------------------------------
+
+    @property
+    def _tables(self) -> list[WorkTable]:
+        return [self._app.outbox_table, self._app.inbox_table]
+
+    def _sources(self) -> list[Source]:
+        app = self._app
+        grace = app.settings.seconds("outbox.handler_grace")
+        outbox, inbox = (Settling(one, app.database, app.burial) for one in self._tables)
+        land = Landing(app.outbox_table, app.inbox_table, app.database)
+        relay = Relay(
+            self.handlers.by_name,
+            self.handlers.registers,
+            self._living,
+            self._desk(outbox, grace),
+            land,
+            app.clock,
+            grace,
+        )
+        consumer = Consumer(
+            self.handlers.by_name, self._living, self._desk(inbox, grace), app.clock, grace
+        )
+        return [
+            Source(Claims(app.outbox_table, app.database), outbox, relay),
+            Source(Claims(app.inbox_table, app.database), inbox, consumer),
+        ]
+
+    def _desk(self, settling: Settling, grace: float) -> Desk:
+        app = self._app
+        owner = self.membership.owner
+        return Desk(settling, app.providers, self.conclusions, app.clock, owner, grace)
+
+    def _then(self, events: Sequence[Event], handler: Handler, item: Item) -> Then:
+        outbox = self._app.outbox
+        messages = [outbox.message(event, handler.context) for event in events]
+        rows = [outbox.row(message) for message in messages]
+        return partial(_write, outbox=outbox, rows=rows)
+
+    def _living(self) -> dict[UUID, dict[str, list[str]]]:
+        return self.membership.living  # type: ignore[return-value]
+
+    def _all_sessions(self) -> bool:
+        return all(one.session_parameter for one in self.handlers.by_name.values())
+
+    def _work_until_idle(
+        self, connection: Connection, worker: Worker, stagers: Sequence[Stager]
+    ) -> None:
+        while True:
+            worker.wake()
+            staged = min(stager.tick(connection) for stager in stagers) == 0.0
+            found = worker.tick(connection) == 0.0
+            if not found and not staged and worker.idle:
+                return
+
+    def _wake(self) -> None:
+        if self._process is not None:
+            self._worker.wake()
+            self._process.wake()
+
+    def _wake_loop(self) -> None:
+        if self._process is not None:
+            self._process.wake()
+
+    def _connect(self) -> Connection:
+        return self._app.engine.connect()
+
+    def _check(self, connection: Connection) -> None:
+        with connection.begin():
+            schema.check(connection, self._app.database)
+
+    def _listen_for_signals(self, process: Process) -> threading.Event:
+        asked = threading.Event()
+
+        def on_signal(_number: int, _frame: FrameType | None) -> None:
+            if asked.is_set():
+                process.hurry()
+            asked.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, on_signal)
+        return asked
+
+
+def _write(connection: Connection, *, outbox: object, rows: object) -> None:
+    outbox.write(connection, rows)  # type: ignore[attr-defined]
+
+
+def _beside(app: Todoke) -> Path | None:
+    if app.database.kind != "sqlite" or in_memory(app.url):
+        return None
+    return Path(f"{app.url.database}-workers").absolute()

@@ -1,0 +1,176 @@
+"""What code, environment and TOML said, in this order of weight.
+
+`a.b` in TOML is `TODOKE_A_B` in the environment. Names of todoke's own sections are checked, so
+that a misspelt one stops the start; other sections are the user's.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from todoke.duration import seconds
+from todoke.errors import InvalidOption
+from todoke.retry import PRESETS, Backoff
+
+D = TypeVar("D")
+
+DEFAULTS: Mapping[str, object] = {
+    "app": None,
+    "name": "todoke",
+    "env": "dev",
+    "database.url": "sqlite:///todoke.db",
+    "database.schema": "todoke",
+    "database.prefix": "todoke_",
+    "worker.processes": 1,
+    "worker.threads": 16,
+    "worker.queues": {"default": 16},
+    "worker.drain_timeout": "30s",
+    "worker.timeout": "10m",
+    "outbox.poll": "1s",
+    "outbox.batch": 100,
+    "outbox.handler_grace": "60s",
+    "lease.duration": "15s",
+    "lease.renew": "5s",
+    "lease.poison": 3,
+    "payload.max_bytes": 1024 * 1024,
+}
+# Sections whose second part is a name the user gives.
+_NAMED = ("retry", "handlers")
+_OURS = {name.partition(".")[0] for name in DEFAULTS if "." in name}
+
+
+class Settings:
+    """Settings by dotted name; `load` reads todoke.toml or [tool.todoke] and the environment."""
+
+    def __init__(
+        self,
+        values: Mapping[str, object] | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._values = dict(_flat(values or {}))
+        self._environment = os.environ if environment is None else environment
+        for name in self._values:
+            _check_name(name)
+
+    @classmethod
+    def load(cls, path: Path | str | None = None) -> Settings:
+        return cls(_read(Path(path)) if path else _find())
+
+    def with_values(self, values: Mapping[str, object]) -> Settings:
+        """A copy in which these values win over TOML and environment."""
+        other = Settings(self._values, environment=self._environment)
+        other._values.update(_flat(values))
+        other._environment = {
+            key: text
+            for key, text in self._environment.items()
+            if key not in {_variable(name) for name in values}
+        }
+        return other
+
+    @overload
+    def get(self, name: str) -> Any: ...
+    @overload
+    def get(self, name: str, default: D) -> Any | D: ...
+    def get(self, name: str, default: object = None) -> Any:
+        if (text := self._environment.get(_variable(name))) is not None:
+            return text
+        return self._values.get(name, DEFAULTS.get(name, default))
+
+    def text(self, name: str) -> str:
+        return str(self.get(name))
+
+    def number(self, name: str, *, least: int = 1) -> int:
+        value = self.get(name)
+        try:
+            number = int(value)
+        except (TypeError, ValueError):
+            raise InvalidOption(name, value, "must be a whole number.") from None
+        if number < least:
+            raise InvalidOption(name, value, f"must be at least {least}.")
+        return number
+
+    def seconds(self, name: str) -> float:
+        return seconds(self.get(name), name)
+
+    @property
+    def env(self) -> str:
+        return self.text("env")
+
+    @property
+    def database_url(self) -> str:
+        return self.text("database.url")
+
+    @property
+    def queues(self) -> dict[str, int]:
+        """How many handlers run at once, by queue."""
+        names = {name for name in self._values if name.startswith("worker.queues.")}
+        if not names:
+            return dict(DEFAULTS["worker.queues"])  # type: ignore[call-overload, no-any-return]
+        return {name.removeprefix("worker.queues."): self.number(name) for name in sorted(names)}
+
+    @property
+    def retry_policies(self) -> dict[str, Backoff]:
+        """The presets, with what `retry.<name>` adds or changes."""
+        names = {name.split(".")[1] for name in self._values if name.startswith("retry.")}
+        return {**PRESETS, **{name: self._policy(name) for name in names}}
+
+    def for_handler(self, name: str) -> dict[str, object]:
+        """Options that `handlers.<name>` overrides."""
+        start = f"handlers.{name}."
+        return {
+            key.removeprefix(start): value
+            for key, value in self._values.items()
+            if key.startswith(start)
+        }
+
+    def _policy(self, name: str) -> Backoff:
+        delays = self._values.get(f"retry.{name}.delays", ())
+        attempts = self._values.get(f"retry.{name}.attempts")
+        if not isinstance(delays, list | tuple):
+            raise InvalidOption(f"retry.{name}.delays", delays, 'a list such as ["30s", "60s"].')
+        return Backoff(*delays, attempts=attempts)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        # Values may be secrets (a database URL with a password), so only names are shown.
+        return f"Settings({', '.join(sorted(self._values))})"
+
+
+def _variable(name: str) -> str:
+    return "TODOKE_" + name.upper().replace(".", "_").replace("-", "_")
+
+
+def _check_name(name: str) -> None:
+    section = name.partition(".")[0]
+    known = name in DEFAULTS or section in _NAMED or name.startswith("worker.queues.")
+    if section in _OURS and not known:
+        ours = sorted(known for known in DEFAULTS if known.startswith(section + "."))
+        raise InvalidOption(name, "…", f"no such setting. Known: {', '.join(ours)}.")
+
+
+def _flat(values: Mapping[str, object], start: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{start}{key}.")
+        else:
+            yield start + key, value
+
+
+def _find() -> Mapping[str, object]:
+    if (own := Path("todoke.toml")).is_file():
+        return _read(own)
+    if (project := Path("pyproject.toml")).is_file():
+        tools = _read(project).get("tool", {})
+        return tools.get("todoke", {})  # type: ignore[attr-defined, no-any-return]
+    return {}
+
+
+def _read(path: Path) -> Mapping[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidOption(str(path), "…", f"no valid TOML: {error}.") from error

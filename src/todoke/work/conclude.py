@@ -1,0 +1,142 @@
+"""From what a handler answered or raised to how its message is settled."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from todoke.clock import Clock
+from todoke.duration import seconds
+from todoke.errors import (
+    BusinessError,
+    ErrorClass,
+    InvalidEvent,
+    PermanentError,
+    TransientError,
+)
+from todoke.identity import screaming
+from todoke.message import Event
+from todoke.outcome import Done, Outcome, Reject, Retry, Skip, Snooze
+from todoke.telemetry import masked
+from todoke.work.handler import Handler
+from todoke.work.item import Failure, Item
+from todoke.work.settle import Dead, Later, Processed, Settlement, Then
+
+Publish = Callable[[Sequence[Event], Handler, Item], Then]
+"""Turns events a handler answered into rows to be written as its message is settled."""
+
+_LONGEST_TEXT = 20_000
+
+
+class Conclusions:
+    """Decides, by outcome, error class and retry policy."""
+
+    def __init__(self, clock: Clock, random: Callable[[], float], publish: Publish) -> None:
+        self._clock, self._random, self._publish = clock, random, publish
+
+    def outcome_of(self, answer: Any) -> tuple[Outcome, tuple[Event, ...]]:
+        """An answer is an outcome, events to publish, or nothing."""
+        match answer:
+            case None:
+                return Done(), ()
+            case Done() | Retry() | Snooze() | Reject() | Skip():
+                return answer, ()
+            case Event():
+                return Done(), (answer,)
+            case list() | tuple() if all(isinstance(one, Event) for one in answer):
+                return Done(), tuple(answer)
+        raise PermanentError(
+            f"The handler answered {type(answer).__name__}; it may answer None, an outcome "
+            "(Done, Retry, Snooze, Reject, Skip) or events to publish.",
+            code="WRONG_ANSWER",
+        )
+
+    def then(self, events: Sequence[Event], handler: Handler, item: Item) -> Then | None:
+        return self._publish(events, handler, item) if events else None
+
+    def settle(
+        self, item: Item, handler: Handler, outcome: Outcome, then: Then | None
+    ) -> Settlement:
+        match outcome:
+            case Done():
+                return Processed(item, then=then)
+            case Skip(reason):
+                return Processed(item, note=reason)
+            case Snooze(until):
+                return Later(item, self._until(until), spared=True, of=handler.retry.attempts)
+            case Reject(reason):
+                return Dead(item, Failure("permanent", outcome.code or "REJECTED", masked(reason)))
+            case Retry(after):
+                failure = Failure("transient", outcome.code or "RETRY", masked(outcome.reason))
+                return self._again(item, handler, failure, after)
+
+    def settle_error(self, item: Item, handler: Handler, error: BaseException) -> Settlement:
+        kind = classify(error, handler)
+        failure = describe(error, kind)
+        if kind == "permanent":
+            return Dead(item, failure)
+        if kind == "business":
+            return self._business(item, handler, error, failure)
+        return self._again(item, handler, failure, getattr(error, "after", None))
+
+    def _business(
+        self, item: Item, handler: Handler, error: BaseException, failure: Failure
+    ) -> Settlement:
+        event = getattr(error, "publish", None)
+        if not isinstance(event, Event):
+            return Dead(item, failure)
+        try:
+            then = self._publish([event], handler, item)
+        except InvalidEvent as wrong:
+            return Dead(item, describe(wrong, "permanent"))
+        return Processed(item, note=f"{failure.code}: {failure.message}", then=then)
+
+    def _again(
+        self, item: Item, handler: Handler, failure: Failure, after: object | None
+    ) -> Settlement:
+        policy = handler.retry
+        if policy.exhausted(item.number):
+            return Dead(item, failure)
+        wait = (
+            policy.wait(item.number, self._random).total_seconds()
+            if after is None
+            else seconds(after, "after")
+        )
+        return Later(item, wait, failure, of=policy.attempts)
+
+    def _until(self, until: object) -> float:
+        if isinstance(until, datetime):
+            return max(0.0, (until - self._clock.now()).total_seconds())
+        return seconds(until, "Snooze(until)")
+
+
+def classify(error: BaseException, handler: Handler) -> ErrorClass:
+    for kind, verdict in handler.classifiers:
+        if isinstance(error, kind):
+            return verdict(error) if callable(verdict) else verdict
+    match error:
+        case PermanentError() | InvalidEvent():
+            return "permanent"
+        case BusinessError():
+            return "business"
+        case TransientError():
+            return "transient"
+        case TimeoutError():
+            return "timeout"
+    return "transient"
+
+
+def describe(error: BaseException, kind: ErrorClass) -> Failure:
+    code = getattr(error, "code", None)
+    text = masked(str(error)) or type(error).__name__
+    trail = masked("".join(traceback.format_exception(error)))
+    return Failure(
+        kind,
+        str(code)[:100]
+        if isinstance(code, str) and code
+        else screaming(type(error).__name__)[:100],
+        text[:_LONGEST_TEXT],
+        trail[-_LONGEST_TEXT:],
+    )

@@ -1,0 +1,153 @@
+"""Making a call from a claimed message: read its body, collect what the handler asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from todoke import codec
+from todoke.clock import Clock
+from todoke.errors import LeaseLost
+from todoke.message import Event, Message
+from todoke.telemetry import masked
+from todoke.work.attempt import Attempt
+from todoke.work.conclude import Conclusions
+from todoke.work.handler import Handler
+from todoke.work.inject import Providers
+from todoke.work.item import Failure, Item
+from todoke.work.perform import Call
+from todoke.work.settle import Dead, Later, Settlement, Settling
+
+EXPIRED = "EXPIRED"
+INVALID_PAYLOAD = "INVALID_PAYLOAD"
+UNKNOWN_VERSION = "UNKNOWN_VERSION"
+NO_HANDLER = "NO_HANDLER"
+LOOK_AGAIN = 5.0
+"""Seconds after which work that nobody here knows is looked at again."""
+
+
+class Desk:
+    """Prepares calls for one work table."""
+
+    def __init__(
+        self,
+        settling: Settling,
+        providers: Providers,
+        conclusions: Conclusions,
+        clock: Clock,
+        owner: Callable[[], UUID | None],
+        grace: float,
+    ) -> None:
+        self._settling, self._providers, self._conclusions = settling, providers, conclusions
+        self._clock, self._owner = clock, owner
+        self._grace = timedelta(seconds=grace)
+
+    def call(self, item: Item, handler: Handler, owner: UUID) -> Call | Settlement:
+        if item.deliver_before is not None and item.deliver_before <= self._clock.now():
+            return Dead(item, _expired(item))
+        kind = _event_class(item, handler)
+        if kind is None:
+            return self._newer(item, handler)
+        try:
+            event = kind.model_validate_json(item.body)
+        except ValidationError as error:
+            return Dead(item, _invalid(item, error))
+        return self._ready_call(item, handler, event, owner)
+
+    def _ready_call(
+        self, item: Item, handler: Handler, event: Event, owner: UUID
+    ) -> Call | Settlement:
+        attempt = Attempt(
+            number=item.number,
+            of=handler.retry.attempts,
+            name=handler.name,
+            message=_message(item, event),
+            deadline=item.claimed_at + timedelta(seconds=handler.timeout),
+        )
+        call = Call(item, handler, event, attempt, self._settling, owner)
+        attempt._check = lambda: self._check(call)
+        try:
+            self._fill(call)
+        except Exception as error:
+            # What it asks for cannot be made just now: a failed attempt like any other.
+            return self._conclusions.settle_error(item, handler, error)
+        return call
+
+    def _fill(self, call: Call) -> None:
+        own: dict[Any, Any] = {Attempt: call.attempt, Message: call.attempt.message}
+        asked = [
+            one for one in call.handler.parameters if one.name != call.handler.session_parameter
+        ]
+        call.values = {one.name: own[one.kind] for one in asked if one.kind in own}
+        rest = [one for one in asked if one.kind not in own]
+        if rest:
+            context = call.handler.context
+            call.values |= self._providers.process_values(rest, context)
+            call.needs_attempt_scope = self._providers.needs_attempt_scope(rest, context)
+
+    def _check(self, call: Call) -> None:
+        if call.given_up or self._owner() != call.owner:
+            raise LeaseLost(call.handler.where, call.item.attempt)
+
+    def _newer(self, item: Item, handler: Handler) -> Settlement:
+        """Written by a newer release: left for a worker that knows it, within the grace time."""
+        if self._clock.now() - item.created_at < self._grace:
+            return Later(item, LOOK_AGAIN, spared=True)
+        known = max(event.declared.version for event in handler.events)
+        failure = Failure(
+            "permanent",
+            UNKNOWN_VERSION,
+            f"{item.type!r} has version {item.version}, {handler.where} knows up to {known}. "
+            "Deploy the newer release, then redrive.",
+        )
+        return Dead(item, failure)
+
+
+def _event_class(item: Item, handler: Handler) -> type[Event] | None:
+    fitting = (event for event in handler.events if event.declared.type == item.type)
+    return next((event for event in fitting if event.declared.version >= item.version), None)
+
+
+def _message(item: Item, event: Event) -> Message[Event]:
+    return Message(
+        id=item.message_id,
+        type=item.type,
+        version=item.version,
+        context=item.context,
+        aggregate=item.aggregate,
+        key=item.key,
+        data=event,
+        created_at=item.created_at,
+        headers=codec.load_object(item.headers) if item.headers else {},
+        trace_context=item.trace_context,
+    )
+
+
+def _expired(item: Item) -> Failure:
+    return Failure(
+        "permanent",
+        EXPIRED,
+        f"It was to be delivered before {item.deliver_before:%Y-%m-%d %H:%M:%S} UTC and was not.",
+    )
+
+
+def _invalid(item: Item, error: ValidationError) -> Failure:
+    wrong = "; ".join(
+        f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}"
+        for one in error.errors(include_input=False, include_url=False)
+    )
+    text = f"{item.type!r} cannot be read: {wrong}. Redrive with a corrected payload."
+    return Failure("permanent", INVALID_PAYLOAD, masked(text))
+
+
+def no_handler(item: Item) -> Failure:
+    what = f"handler {item.handler!r}" if item.handler else f"a handler for {item.type!r}"
+    return Failure(
+        "permanent",
+        NO_HANDLER,
+        f"No living worker has {what}. Deploy one that has, then redrive; or resolve.",
+    )

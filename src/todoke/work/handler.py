@@ -1,0 +1,86 @@
+"""A handler as the worker needs it: what it takes, how it is tried, what it does after a crash."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_type_hints
+
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
+
+from todoke.errors import ErrorClass, InvalidOption, WrongSession
+from todoke.message import Event
+from todoke.outcome import Outcome
+from todoke.retry import Backoff
+from todoke.work.attempt import Attempt
+
+OnCrash: TypeAlias = Literal["retry", "ask"]
+CallNext: TypeAlias = Callable[[Attempt], Coroutine[Any, Any, Outcome]]
+Middleware: TypeAlias = Callable[[Attempt, CallNext], Coroutine[Any, Any, Outcome]]
+Classifier: TypeAlias = ErrorClass | Callable[[Any], ErrorClass]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One injected parameter of a function."""
+
+    name: str
+    kind: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Handler:
+    """Takes messages of its events; everything beyond the first parameter is injected."""
+
+    name: str
+    context: str
+    function: Callable[..., Any]
+    events: tuple[type[Event], ...]
+    parameters: tuple[Parameter, ...]
+    is_async: bool
+    retry: Backoff
+    timeout: float
+    on_crash: OnCrash
+    queue: str = "default"
+    middleware: tuple[Middleware, ...] = ()
+    classifiers: tuple[tuple[type[BaseException], Classifier], ...] = ()
+    publishes: tuple[type[Event], ...] | None = None
+    session_parameter: str | None = field(default=None)
+
+    @property
+    def where(self) -> str:
+        """How a message names it: handler 'order-mail' (shop/handlers.py:12)."""
+        return f"handler {self.name!r} ({place(self.function)})"
+
+
+def place(function: Callable[..., Any]) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
+
+
+def parameters_of(function: Callable[..., Any], owner: str) -> list[Parameter]:
+    """Every parameter with its annotation; one without is refused."""
+    hints = get_type_hints(function)
+    found = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise InvalidOption(owner, f"*{name}", "parameters are injected one by one, by type.")
+        if name not in hints and parameter.default is parameter.empty:
+            raise InvalidOption(owner, name, "a parameter needs an annotation to be injected.")
+        if name in hints:
+            found.append(Parameter(name, hints[name]))
+    return found
+
+
+def session_parameter(
+    parameters: tuple[Parameter, ...], owner: str, *, is_async: bool
+) -> str | None:
+    """The parameter that takes the session; the wrong kind of session is refused."""
+    for parameter in parameters:
+        if parameter.kind is (Session if is_async else AsyncSession):
+            raise WrongSession(owner, is_async)
+        if parameter.kind is (AsyncSession if is_async else Session):
+            return parameter.name
+    return None

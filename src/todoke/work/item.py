@@ -1,0 +1,47 @@
+"""One piece of living work, as a claim hands it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+READY, LATER, HELD, SUSPECT = "ready", "later", "held", "suspect"
+"""Where a living row stands: to be claimed, not before its time, behind its key, alone only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    id: int
+    message_id: UUID
+    context: str
+    queue: str
+    type: str
+    version: int
+    aggregate: str
+    key: str
+    handler: str | None
+    body: str
+    headers: str | None
+    trace_context: str | None
+    attempt: int
+    spared: int
+    crashes: int
+    deliver_before: datetime | None
+    created_at: datetime
+    claimed_at: datetime
+
+    @property
+    def number(self) -> int:
+        """Which attempt this is, by what counts as one."""
+        return self.attempt - self.spared
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt did not succeed, in the words of the dead letters."""
+
+    error_class: str
+    code: str
+    message: str
+    traceback: str = ""

@@ -1,0 +1,160 @@
+"""Leases belong to processes: a process registers under a fresh id at each start and renews.
+
+No live lease means no live process, whatever it may think itself. `RowLeases` keeps them in the
+database, by the database's time. SQLite's only writer may be a long handler, which a renewal
+would have to wait for; there `FileLeases` takes a file lock, which the kernel gives back when
+the process dies, and touches the file, which a stopped process cannot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Table, Uuid, bindparam, delete, insert, select, update
+
+from todoke import codec
+from todoke.database import Database
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - a system without flock keeps its leases in rows
+    fcntl = None  # type: ignore[assignment]
+
+Registers = Mapping[str, Sequence[str]]
+"""Event type -> names of the handlers a process has for it."""
+
+
+class RowLeases:
+    """Leases as rows, renewed by an UPDATE."""
+
+    def __init__(self, workers: Table, database: Database, seconds: float) -> None:
+        self._workers, self._database, self.seconds = workers, database, seconds
+        me = workers.c.id == bindparam("me", type_=Uuid())
+        self._renew = (
+            update(workers)
+            .where(me)
+            .values(lease_until=database.after("lease"), renewed_at=database.now)
+        )
+        self._drop = delete(workers).where(me)
+        self._expired = (
+            select(workers.c.id)
+            .where(workers.c.lease_until < database.now)
+            .with_for_update(skip_locked=True)
+        )
+
+    def register(
+        self, connection: Connection, me: UUID, name: str, queues: object, registers: Registers
+    ) -> None:
+        now = self._database.now
+        row = insert(self._workers).values(
+            id=me,
+            name=name,
+            queues=codec.dump(queues),
+            registers=codec.dump(dict(registers)),
+            started_at=now,
+            renewed_at=now,
+            lease_until=self._database.after("lease"),
+        )
+        connection.execute(row, {"lease": self.seconds})
+
+    def renew(self, connection: Connection, me: UUID) -> bool:
+        """False when the lease is lost: the process was declared dead."""
+        written = connection.execute(self._renew, {"me": me, "lease": self.seconds}).rowcount
+        return written == 1
+
+    def deregister(self, connection: Connection, me: UUID) -> None:
+        connection.execute(self._drop, {"me": me})
+
+    def expired(self, connection: Connection) -> list[UUID]:
+        """Processes whose lease ran out; their rows stay locked until the transaction ends."""
+        return list(connection.execute(self._expired).scalars())
+
+    def living(self, connection: Connection) -> dict[UUID, Registers]:
+        """What each live process has handlers for."""
+        workers = self._workers
+        rows = connection.execute(
+            select(workers.c.id, workers.c.registers).where(
+                workers.c.lease_until >= self._database.now, workers.c.stopping.is_(False)
+            )
+        )
+        return {row.id: codec.load_object(row.registers) for row in rows}
+
+
+class FileLeases(RowLeases):
+    """Leases as locked files beside a SQLite database; the row only tells people."""
+
+    def __init__(self, workers: Table, database: Database, seconds: float, directory: Path) -> None:
+        super().__init__(workers, database, seconds)
+        self._directory = directory
+        self._held: dict[UUID, int] = {}
+
+    def register(
+        self, connection: Connection, me: UUID, name: str, queues: object, registers: Registers
+    ) -> None:
+        self._directory.mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(self._file(me), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        self._held[me] = descriptor
+        super().register(connection, me, name, queues, registers)
+
+    def renew(self, connection: Connection, me: UUID) -> bool:
+        try:
+            os.utime(self._file(me))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def deregister(self, connection: Connection, me: UUID) -> None:
+        super().deregister(connection, me)
+        self._remove(me)
+
+    def expired(self, connection: Connection) -> list[UUID]:
+        known = connection.execute(select(self._workers.c.id)).scalars()
+        gone = [one for one in known if not self._is_alive(one)]
+        for one in gone:
+            self._remove(one)
+        return gone
+
+    def living(self, connection: Connection) -> dict[UUID, Registers]:
+        rows = connection.execute(select(self._workers.c.id, self._workers.c.registers))
+        return {row.id: codec.load_object(row.registers) for row in rows if self._is_alive(row.id)}
+
+    def _is_alive(self, one: UUID) -> bool:
+        try:
+            descriptor = os.open(self._file(one), os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            if one not in self._held:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return False
+        except BlockingIOError:
+            pass
+        finally:
+            fresh = time.time() - os.fstat(descriptor).st_mtime < self.seconds
+            os.close(descriptor)
+        return fresh
+
+    def _remove(self, one: UUID) -> None:
+        if (descriptor := self._held.pop(one, None)) is not None:
+            os.close(descriptor)
+        with contextlib.suppress(FileNotFoundError):
+            self._file(one).unlink()
+
+    def _file(self, one: UUID) -> Path:
+        return self._directory / f"{one}.lease"
+
+
+def leases_for(
+    workers: Table, database: Database, seconds: float, beside: Path | None, **_: Any
+) -> RowLeases:
+    """Files where SQLite has a file to lie beside, rows elsewhere."""
+    if beside is not None and fcntl is not None:
+        return FileLeases(workers, database, seconds, beside)
+    return RowLeases(workers, database, seconds)

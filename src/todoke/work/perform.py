@@ -1,0 +1,296 @@
+"""One attempt: give the handler what it asks for, call it, and conclude.
+
+With a session the message is settled first, in the handler's own transaction; the row lock keeps
+a second runner out, and effects and settlement are one commit. Without one, the answer is
+settled later, together with its neighbours' answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
+from sqlalchemy.orm import Session
+
+from todoke import crash
+from todoke.database import Database
+from todoke.errors import LeaseLost, PermanentError
+from todoke.outcome import Done, Outcome
+from todoke.work.attempt import Attempt
+from todoke.work.conclude import Conclusions
+from todoke.work.handler import CallNext, Handler, Middleware
+from todoke.work.inject import Providers
+from todoke.work.item import Item
+from todoke.work.settle import Settlement, Settling, Then
+
+T = TypeVar("T")
+
+_RERUNS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class InOwnTransaction:
+    """The handler's transaction has settled the message already."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """Another attempt owns the message by now; nothing was written."""
+
+    item: Item
+
+
+Answer = Settlement | InOwnTransaction | Fenced
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A message, the handler it goes to, and what the handler is given."""
+
+    item: Item
+    handler: Handler
+    event: Any
+    attempt: Attempt
+    settling: Settling
+    owner: UUID
+    values: dict[str, Any] = field(default_factory=dict)
+    needs_attempt_scope: bool = False
+    started: float | None = None
+    given_up: bool = False
+    session_mark: Any = None
+
+    def overdue(self, now: float) -> bool:
+        """An `async def` handler is interrupted at its limit; only one that blocks gets here."""
+        grace = 5.0 if self.handler.is_async else 0.0
+        return self.started is not None and now - self.started > self.handler.timeout + grace
+
+
+class Performer:
+    """Runs calls; the same life for `def` and `async def`."""
+
+    def __init__(
+        self,
+        engine: Callable[[], Engine],
+        async_engine: Callable[[], AsyncEngine],
+        database: Database,
+        conclusions: Conclusions,
+        providers: Providers,
+    ) -> None:
+        self._engine, self._async_engine = engine, async_engine
+        self._database, self._conclusions = database, conclusions
+        self._providers = providers
+
+    def perform(self, call: Call) -> Answer:
+        """Run a `def` handler, in whatever thread this is."""
+        self._begin(call)
+        try:
+            if call.handler.session_parameter is not None:
+                return self._rerun(call, self._in_session)
+            self._mark_start(call)
+            outcome, then = self._call(call, {})
+            return self._conclusions.settle(call.item, call.handler, outcome, then)
+        except LeaseLost:
+            return Fenced(call.item)
+        except Exception as error:
+            return self._conclusions.settle_error(call.item, call.handler, error)
+
+    async def perform_async(self, call: Call) -> Answer:
+        """Run an `async def` handler on the event loop."""
+        self._begin(call)
+        try:
+            async with asyncio.timeout(call.handler.timeout):
+                if call.handler.session_parameter is not None:
+                    return await self._rerun_async(call)
+                await asyncio.to_thread(self._mark_start, call) if _asks(call) else None
+                outcome, then = await self._call_async(call, {})
+            return self._conclusions.settle(call.item, call.handler, outcome, then)
+        except LeaseLost:
+            return Fenced(call.item)
+        except Exception as error:
+            return self._conclusions.settle_error(call.item, call.handler, _told(error, call))
+
+    # --- def ---------------------------------------------------------------------------------
+
+    def _in_session(self, call: Call) -> Answer:
+        with self._engine().connect() as connection, connection.begin() as transaction:
+            call.session_mark = self._database.session_mark(connection)
+            if not call.settling.settle_first(connection, call.owner, call.item):
+                return self._already(connection, call)
+            crash.point("handler.after_guard")
+            with Session(connection, join_transaction_mode="rollback_only") as session:
+                outcome, then = self._call(call, {_session_name(call): session})
+                if not isinstance(outcome, Done) or call.given_up:
+                    transaction.rollback()
+                    return self._conclusions.settle(call.item, call.handler, outcome, then)
+                _still_open(transaction.is_active, call)
+                _finish(session, then)
+                crash.point("handler.before_commit")
+                transaction.commit()
+        call.session_mark = None
+        crash.point("handler.after_commit")
+        return InOwnTransaction(call.item)
+
+    def _call(self, call: Call, own: dict[str, Any]) -> tuple[Outcome, Then | None]:
+        if call.handler.middleware or call.needs_attempt_scope:
+            return _own_loop(self._wrapped(call, own))
+        answer = call.handler.function(call.event, **call.values, **own)
+        crash.point("handler.after_call")
+        outcome, events = self._conclusions.outcome_of(answer)
+        return outcome, self._conclusions.then(events, call.handler, call.item)
+
+    def _rerun(self, call: Call, run: Callable[[Call], Answer]) -> Answer:
+        """A deadlock or a lost connection is nobody's fault: again, at no attempt's cost."""
+        for _ in range(_RERUNS):
+            try:
+                return run(call)
+            except Exception as error:
+                if call.given_up or not self._worth_another(error):
+                    raise
+        return run(call)
+
+    # --- async def ---------------------------------------------------------------------------
+
+    async def _in_async_session(self, call: Call) -> Answer:
+        async with self._async_engine().connect() as connection, connection.begin() as transaction:
+            call.session_mark = await connection.run_sync(self._database.session_mark)
+            if not await self._settle_first(connection, call):
+                return await connection.run_sync(self._already, call)
+            crash.point("handler.after_guard")
+            async with AsyncSession(connection, join_transaction_mode="rollback_only") as session:
+                outcome, then = await self._call_async(call, {_session_name(call): session})
+                if not isinstance(outcome, Done) or call.given_up:
+                    await transaction.rollback()
+                    return self._conclusions.settle(call.item, call.handler, outcome, then)
+                _still_open(transaction.is_active, call)
+                await session.run_sync(_finish, then)
+                crash.point("handler.before_commit")
+                await transaction.commit()
+        call.session_mark = None
+        crash.point("handler.after_commit")
+        return InOwnTransaction(call.item)
+
+    async def _settle_first(self, connection: AsyncConnection, call: Call) -> bool:
+        def settle(plain: Connection) -> bool:
+            return call.settling.settle_first(plain, call.owner, call.item)
+
+        return await connection.run_sync(settle)
+
+    async def _call_async(self, call: Call, own: dict[str, Any]) -> tuple[Outcome, Then | None]:
+        if call.handler.middleware or call.needs_attempt_scope:
+            return await self._wrapped(call, own)
+        answer = await call.handler.function(call.event, **call.values, **own)
+        crash.point("handler.after_call")
+        outcome, events = self._conclusions.outcome_of(answer)
+        return outcome, self._conclusions.then(events, call.handler, call.item)
+
+    async def _rerun_async(self, call: Call) -> Answer:
+        for _ in range(_RERUNS):
+            try:
+                return await self._in_async_session(call)
+            except Exception as error:
+                if call.given_up or not self._worth_another(error):
+                    raise
+        return await self._in_async_session(call)
+
+    # --- both --------------------------------------------------------------------------------
+
+    async def _wrapped(self, call: Call, own: dict[str, Any]) -> tuple[Outcome, Then | None]:
+        """The call inside its middleware, with values made for this attempt only."""
+        kept: list[Then | None] = [None]
+
+        async def innermost(attempt: Attempt) -> Outcome:
+            answer = call.handler.function(call.event, **{**call.values, **scoped}, **own)
+            answer = await answer if call.handler.is_async else answer
+            crash.point("handler.after_call")
+            outcome, events = self._conclusions.outcome_of(answer)
+            kept[0] = self._conclusions.then(events, call.handler, call.item)
+            return outcome
+
+        async with AsyncExitStack() as stack:
+            injected = [one for one in call.handler.parameters if one.name not in own]
+            missing = [one for one in injected if one.name not in call.values]
+            scoped = await self._providers.attempt_values(stack, missing, call.handler.context)
+            outcome = await _chain(call.handler.middleware, innermost)(call.attempt)
+        return outcome, kept[0]
+
+    def _begin(self, call: Call) -> None:
+        crash.point("handler.before_start")
+        call.started = self._database.clock.monotonic()
+
+    def _mark_start(self, call: Call) -> None:
+        if not _asks(call):
+            return
+        with self._engine().connect() as connection, connection.begin():
+            if not call.settling.start(connection, call.owner, call.item):
+                raise LeaseLost(call.handler.where, call.item.attempt)
+        crash.point("handler.after_started_mark")
+
+    def _worth_another(self, error: BaseException) -> bool:
+        return self._database.passes(error) or self._database.is_lost(error)
+
+    @staticmethod
+    def _already(connection: Connection, call: Call) -> Answer:
+        """Nothing to settle: a rerun whose first commit had arrived, or another attempt's."""
+        if call.settling.was_settled(connection, call.owner, call.item):
+            return InOwnTransaction(call.item)
+        return Fenced(call.item)
+
+
+def _session_name(call: Call) -> str:
+    assert call.handler.session_parameter is not None  # noqa: S101
+    return call.handler.session_parameter
+
+
+def _finish(session: Session, then: Then | None) -> None:
+    """Write what is left to write; the worker's transaction commits it."""
+    session.flush()
+    if then is not None:
+        then(session.connection())
+    session.commit()
+
+
+def _still_open(is_active: bool, call: Call) -> None:
+    if not is_active:
+        raise PermanentError(
+            f"{call.handler.where} rolled back its injected session and answered Done. Raise an "
+            "error or return Retry, Skip or Reject instead: they roll back too.",
+            code="SESSION_ROLLED_BACK",
+        )
+
+
+def _asks(call: Call) -> bool:
+    return call.handler.on_crash == "ask"
+
+
+def _told(error: Exception, call: Call) -> Exception:
+    if isinstance(error, TimeoutError) and not str(error):
+        return TimeoutError(f"{call.handler.where} took longer than {call.handler.timeout:g} s.")
+    return error
+
+
+def _chain(middleware: tuple[Middleware, ...], innermost: CallNext) -> CallNext:
+    chained = innermost
+    for layer in reversed(middleware):
+        chained = _layer(layer, chained)
+    return chained
+
+
+def _layer(layer: Middleware, inner: CallNext) -> CallNext:
+    async def call(attempt: Attempt) -> Outcome:
+        return await layer(attempt, inner)
+
+    return call
+
+
+def _own_loop(work: Coroutine[Any, Any, T]) -> T:
+    # A handler thread's own loop: middleware is async, the handler it wraps is not and may block.
+    with asyncio.Runner() as runner:
+        return runner.run(work)

@@ -1,0 +1,172 @@
+"""One worker process: its lease, its agents, and an orderly end."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from todoke import crash
+from todoke.database import Database
+from todoke.identity import Identities
+from todoke.loop import Loop, Tick
+from todoke.telemetry import log
+from todoke.work.lease import Registers, RowLeases
+from todoke.work.worker import Worker
+
+
+class Agent(Protocol):
+    def tick(self, connection: Connection) -> float: ...
+
+
+class Membership:
+    """This process among the workers: registered under a fresh id, renewed while it lives."""
+
+    def __init__(
+        self,
+        leases: RowLeases,
+        identities: Identities,
+        queues: object,
+        registers: Registers,
+        *,
+        renew: float,
+    ) -> None:
+        self._leases, self._identities = leases, identities
+        self._queues, self._registers = queues, registers
+        self._renew = renew
+        self.is_ticking: Callable[[], bool] = lambda: True
+        self.id: UUID | None = None
+        self.living: dict[UUID, Registers] = {}
+
+    def owner(self) -> UUID | None:
+        return self.id
+
+    def join(self, connection: Connection) -> None:
+        fresh = self._identities.draw()
+        name = f"{socket.gethostname()}:{os.getpid()}"
+        with connection.begin():
+            self._leases.register(connection, fresh, name, self._queues, self._registers)
+            self.living = self._leases.living(connection)
+        self.id = fresh
+
+    def tick(self, connection: Connection) -> float:
+        """Renew; a process that was declared dead starts again under a new id."""
+        if self.id is None:
+            self.join(connection)
+        elif self.is_ticking():
+            self._renew_or_rejoin(connection)
+        else:
+            log.error("the worker's loop has stopped ticking: its lease is not renewed")
+        return self._renew
+
+    def leave(self, connection: Connection) -> None:
+        if self.id is not None:
+            with connection.begin():
+                self._leases.deregister(connection, self.id)
+            self.id = None
+
+    def _renew_or_rejoin(self, connection: Connection) -> None:
+        assert self.id is not None  # noqa: S101
+        with connection.begin():
+            renewed = self._leases.renew(connection, self.id)
+            self.living = self._leases.living(connection)
+        crash.point("lease.after_renewal")
+        if not renewed:
+            log.error("worker %s lost its lease: what it holds belongs to others now", self.id)
+            self.id = None
+            self.join(connection)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a process ended: everything finished, something handed back, or asked to be replaced."""
+
+    handed_back: bool
+    recycle: bool
+
+
+class Process:
+    """Runs the agents in loops until told to stop."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        membership: Membership,
+        keepers: Sequence[Agent],
+        connect: Callable[[], Connection],
+        database: Database,
+        *,
+        lease_seconds: float,
+    ) -> None:
+        self._worker, self._membership, self._connect = worker, membership, connect
+        self._database, self._lease_seconds = database, lease_seconds
+        self._work = self._loop("worker", worker.tick)
+        self._others = [
+            self._loop("lease", membership.tick),
+            *(self._loop(f"keeper-{n}", keeper.tick) for n, keeper in enumerate(keepers, 1)),
+        ]
+        membership.is_ticking = self._is_ticking
+        self._hurried = threading.Event()
+
+    @property
+    def wants_recycling(self) -> bool:
+        """A hung handler's thread cannot be ended, only its process can."""
+        return self._worker.hung > 0
+
+    def start(self) -> None:
+        with self._connect() as connection:
+            self._membership.join(connection)
+        for loop in (self._work, *self._others):
+            loop.start()
+
+    def wake(self) -> None:
+        """Look for work now: something was published, readied or answered."""
+        self._work.wake()
+
+    def hurry(self) -> None:
+        """Do not wait for handlers any longer."""
+        self._hurried.set()
+
+    def stop(self, drain_seconds: float) -> Ending:
+        """Claim no more, let handlers end until the time is up, hand the rest back, leave."""
+        self._worker.stopping = True
+        self._work.wake()
+        for keeper in self._others[1:]:
+            keeper.stop()
+        finished = self._drain(drain_seconds)
+        self._work.stop()
+        self._work.join(5)
+        self._others[0].stop()
+        try:
+            with self._connect() as connection:
+                if not finished:
+                    self._worker.hand_back(connection)
+                self._membership.leave(connection)
+        except DBAPIError as error:
+            log.error("could not hand back in order, the lease will run out instead: %s", error)
+        return Ending(handed_back=not finished, recycle=self.wants_recycling)
+
+    def _drain(self, seconds: float) -> bool:
+        clock = self._database.clock
+        until = clock.monotonic() + seconds
+        while not self._worker.idle:
+            left = until - clock.monotonic()
+            if left <= 0 or self._hurried.is_set():
+                return False
+            self._work.wake()
+            self._hurried.wait(min(left, 0.05))
+        return True
+
+    def _loop(self, name: str, tick: Tick) -> Loop:
+        return Loop(name, tick, self._connect, self._database.is_lost, self._database.clock)
+
+    def _is_ticking(self) -> bool:
+        still = self._database.clock.monotonic() - self._work.last_tick
+        return still < 2 * self._lease_seconds + 5

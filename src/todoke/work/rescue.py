@@ -1,0 +1,152 @@
+"""Returning what a dead process held.
+
+Who is to blame for the crash? Rows that were merely claimed along with the culprit are not, so
+every returned row becomes a suspect, which runs alone from then on; only a crash while alone
+counts, and the third one makes a dead letter. Surviving a lonely run clears the suspicion.
+
+A handler declared `on_crash="ask"` marked its row before it started: what it did is unknown, so
+the row becomes a dead letter and a person decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from sqlalchemy import (
+    Connection,
+    Integer,
+    Table,
+    Uuid,
+    bindparam,
+    false,
+    or_,
+    select,
+    update,
+)
+
+from todoke import crash
+from todoke.database import Database
+from todoke.telemetry import Counts, log
+from todoke.work.item import SUSPECT, Failure, Item
+from todoke.work.lease import RowLeases
+from todoke.work.settle import Bury
+from todoke.work.table import WorkTable
+
+OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
+CRASHED = "CRASHED"
+
+
+class Rescuer:
+    """Returns the work of processes whose lease has run out."""
+
+    def __init__(
+        self,
+        tables: Sequence[WorkTable],
+        workers: Table,
+        leases: RowLeases,
+        database: Database,
+        bury: Bury,
+        *,
+        poison: int,
+        poll: float,
+        counts: Counts,
+        on_rescue: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._leases, self._poll, self._counts = leases, poll, counts
+        self._on_rescue = on_rescue
+        self._returns = [_Return(table, workers, database, bury, poison) for table in tables]
+        self._clock, self._next_search = database.clock, 0.0
+
+    def tick(self, connection: Connection) -> float:
+        """Return what the dead held; answers how long to rest."""
+        returned = 0
+        with connection.begin():
+            for owner in self._leases.expired(connection) + self._forgotten(connection):
+                returned += self._take_from(connection, owner)
+            crash.point("rescue.before_commit")
+        crash.point("rescue.after_commit")
+        if returned:
+            self._on_rescue()
+        return self._poll
+
+    def _take_from(self, connection: Connection, owner: UUID) -> int:
+        taken = sum(one.take_from(connection, owner) for one in self._returns)
+        self._leases.deregister(connection, owner)
+        self._counts["rescued"] += taken
+        log.warning("worker %s is gone: %d of its messages were returned", owner, taken)
+        return taken
+
+    def _forgotten(self, connection: Connection) -> list[UUID]:
+        """Owners that are not even registered; looked for rarely, since it reads the table."""
+        if self._clock.monotonic() < self._next_search:
+            return []
+        self._next_search = self._clock.monotonic() + 300
+        found = {owner for one in self._returns for owner in one.forgotten(connection)}
+        return sorted(found)
+
+
+class _Return:
+    """Returning from one work table."""
+
+    def __init__(
+        self, table: WorkTable, workers: Table, database: Database, bury: Bury, poison: int
+    ) -> None:
+        self._table, self._bury, self._poison = table, bury, poison
+        live = table.live
+        theirs = live.c.owner == bindparam("dead_owner", type_=Uuid())
+        self._blame = update(live).where(theirs, live.c.alone).values(crashes=live.c.crashes + 1)
+        poisonous = live.c.crashes >= bindparam("poison", type_=Integer())
+        self._doomed = (
+            select(*(live.c[name] for name in Item.__dataclass_fields__), live.c.started)
+            .where(theirs, or_(live.c.started, poisonous))
+            .with_for_update()
+        )
+        self._free = (
+            update(live)
+            .where(theirs)
+            .values(
+                state=SUSPECT,
+                owner=None,
+                alone=false(),
+                spared=live.c.spared + 1,
+                updated_at=database.now,
+            )
+        )
+        known = select(workers.c.id)
+        self._strangers = (
+            select(live.c.owner)
+            .distinct()
+            .where(live.c.owner.is_not(None), live.c.owner.not_in(known))
+        )
+
+    def take_from(self, connection: Connection, owner: UUID) -> int:
+        whose = {"dead_owner": owner}
+        connection.execute(self._blame, whose)
+        doomed = connection.execute(self._doomed, {**whose, "poison": self._poison}).all()
+        for *fields, started in doomed:
+            self._die(connection, Item(*fields), owner, asked=started)
+        return len(doomed) + connection.execute(self._free, whose).rowcount
+
+    def forgotten(self, connection: Connection) -> list[UUID]:
+        return list(connection.execute(self._strangers).scalars())
+
+    def _die(self, connection: Connection, item: Item, owner: UUID, *, asked: bool) -> None:
+        live = self._table.live
+        guard = (live.c.id == item.id) & (live.c.owner == owner)
+        self._bury(connection, self._table, guard, item, _verdict(item, asked=asked))
+
+
+def _verdict(item: Item, *, asked: bool) -> Failure:
+    if asked:
+        return Failure(
+            "transient",
+            OUTCOME_UNKNOWN,
+            f"The worker died after handler {item.handler or item.type!r} had started and before "
+            "its answer was recorded. Find out whether it took effect, then redrive or resolve.",
+        )
+    return Failure(
+        "permanent",
+        CRASHED,
+        f"Its worker died {item.crashes} times while it ran alone, so it is the cause.",
+    )

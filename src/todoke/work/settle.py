@@ -1,0 +1,295 @@
+"""Ending an attempt: every write is guarded by (owner, attempt), and its count is checked.
+
+    processed ──▶ history          dead ──▶ dead letters
+    later     ──▶ same row, a later time (retry, snooze, not known here)
+    handed back ▶ same row, free at once
+
+A row that another attempt owns by now is left alone, counted as fenced, and nothing that was to
+be written along with it is written.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Connection,
+    Integer,
+    Text,
+    Uuid,
+    and_,
+    bindparam,
+    case,
+    cast,
+    delete,
+    false,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.sql import ColumnElement
+
+from todoke.database import Database
+from todoke.work.item import LATER, Failure, Item
+from todoke.work.table import CARRIED, ERROR, TOLD, WorkTable
+
+Then: TypeAlias = Callable[[Connection], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Processed:
+    """It is done; `then` is written in the same transaction."""
+
+    item: Item
+    note: str | None = None
+    then: Then | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Again in so many seconds; spared if this attempt does not count."""
+
+    item: Item
+    seconds: float
+    failure: Failure | None = None
+    spared: bool = False
+    of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    item: Item
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """Claimed, but not to be finished here; the attempt does not count."""
+
+    item: Item
+
+
+Settlement: TypeAlias = Processed | Later | Dead | HandedBack
+
+Bury: TypeAlias = Callable[[Connection, WorkTable, ColumnElement[bool], Item, Failure], bool]
+
+
+@dataclass(slots=True)
+class Settled:
+    """What a settling transaction really wrote."""
+
+    processed: int = 0
+    later: int = 0
+    dead: int = 0
+    handed_back: int = 0
+    fenced: list[Item] = field(default_factory=list)
+
+
+def fence(table: WorkTable) -> ColumnElement[bool]:
+    """The guard of every final write: still this owner's, still this attempt."""
+    live = table.live
+    return and_(live.c.owner == bindparam("fence_owner", type_=Uuid()), _attempt(table))
+
+
+def _attempt(table: WorkTable) -> ColumnElement[bool]:
+    return table.live.c.attempt == bindparam("fence_attempt", type_=Integer())
+
+
+class Settling:
+    """Writes settlements of one work table."""
+
+    def __init__(self, table: WorkTable, database: Database, bury: Bury) -> None:
+        self.table = table
+        self._bury = bury
+        self._move = _Move(table, database)
+        self._later = _later(table, database)
+        self._hand_back = _hand_back(table, database)
+        self._start = _start(table)
+        self._was_settled = _was_settled(table)
+
+    def settle(
+        self, connection: Connection, owner: UUID, settlements: Sequence[Settlement]
+    ) -> Settled:
+        """Write all of them in the caller's transaction."""
+        settled = Settled()
+        plain = [one for one in settlements if isinstance(one, Processed)]
+        self._processed(connection, owner, plain, settled)
+        for settlement in settlements:
+            match settlement:
+                case Later():
+                    written = self._postpone(connection, owner, settlement)
+                    settled.later += written
+                case Dead(item, failure):
+                    written = self._dies(connection, owner, item, failure)
+                    settled.dead += written
+                case HandedBack(item):
+                    written = self._guarded(connection, self._hand_back, owner, item)
+                    settled.handed_back += written
+                case _:
+                    continue
+            if not written:
+                settled.fenced.append(settlement.item)
+        return settled
+
+    def settle_first(self, connection: Connection, owner: UUID, item: Item) -> bool:
+        """Settle as processed before the handler runs in the same transaction.
+
+        The row lock this takes keeps a second runner out until the transaction ends.
+        """
+        return bool(self._move.run(connection, owner, item.attempt, [item.id], None))
+
+    def start(self, connection: Connection, owner: UUID, item: Item) -> bool:
+        """Record that the handler is about to start, for those that ask after a crash."""
+        return self._guarded(connection, self._start, owner, item) == 1
+
+    def was_settled(self, connection: Connection, owner: UUID, item: Item) -> bool:
+        """This very attempt was settled as processed: only the reply to its commit was lost."""
+        guard = {"this_id": item.id, "fence_owner": owner, "fence_attempt": item.attempt}
+        return connection.execute(self._was_settled, guard).first() is not None
+
+    def _processed(
+        self, connection: Connection, owner: UUID, wishes: Sequence[Processed], settled: Settled
+    ) -> None:
+        for note, attempt, group in _groups(wishes):
+            ids = [wish.item.id for wish in group]
+            moved = self._move.run(connection, owner, attempt, ids, note)
+            settled.processed += len(moved)
+            for wish in group:
+                if wish.item.id in moved:
+                    if wish.then is not None:
+                        wish.then(connection)
+                elif not self.was_settled(connection, owner, wish.item):
+                    settled.fenced.append(wish.item)
+
+    def _postpone(self, connection: Connection, owner: UUID, later: Later) -> int:
+        failure = later.failure
+        values = {
+            "delay": later.seconds,
+            "refund": int(later.spared),
+            "limit_of": later.of,
+            "failed": failure is not None,
+            "new_class": failure and failure.error_class,
+            "new_code": failure and failure.code,
+            "new_message": failure and failure.message,
+            "new_traceback": failure and failure.traceback,
+        }
+        return self._guarded(connection, self._later, owner, later.item, values)
+
+    def _dies(self, connection: Connection, owner: UUID, item: Item, failure: Failure) -> int:
+        live = self.table.live
+        guard = and_(live.c.id == item.id, live.c.owner == owner, live.c.attempt == item.attempt)
+        return int(self._bury(connection, self.table, guard, item, failure))
+
+    @staticmethod
+    def _guarded(
+        connection: Connection,
+        statement: Any,
+        owner: UUID,
+        item: Item,
+        values: dict[str, Any] | None = None,
+    ) -> int:
+        guard = {"this_id": item.id, "fence_owner": owner, "fence_attempt": item.attempt}
+        return connection.execute(statement, {**guard, **(values or {})}).rowcount
+
+
+class _Move:
+    """From the live table into history."""
+
+    def __init__(self, table: WorkTable, database: Database) -> None:
+        live, history = table.live, table.history
+        names = ["id", *CARRIED, *TOLD, *ERROR]
+        mine = and_(database.among(live.c.id, "ids"), fence(table))
+        note = cast(bindparam("note", type_=Text()), Text)
+        self._delete = delete(live).where(mine)
+        if database.kind == "postgresql":
+            source = self._delete.returning(*(live.c[name] for name in names)).cte("gone")
+            rows = select(*(source.c[name] for name in names), note, database.now)
+        else:
+            rows = select(*(live.c[name] for name in names), note, database.now).where(mine)
+        self._one_statement = database.kind == "postgresql"
+        self._insert = (
+            insert(history)
+            .from_select([*names, "note", "settled_at"], rows, include_defaults=False)
+            .returning(history.c.id)
+        )
+
+    def run(
+        self, connection: Connection, owner: UUID, attempt: int, ids: list[int], note: str | None
+    ) -> set[int]:
+        guard = {"ids": ids, "fence_owner": owner, "fence_attempt": attempt}
+        moved = set(connection.execute(self._insert, {**guard, "note": note}).scalars())
+        if not self._one_statement and moved:
+            connection.execute(self._delete, guard)
+        return moved
+
+
+def _groups(wishes: Iterable[Processed]) -> list[tuple[str | None, int, list[Processed]]]:
+    groups: defaultdict[tuple[str | None, int], list[Processed]] = defaultdict(list)
+    for wish in wishes:
+        groups[wish.note, wish.item.attempt].append(wish)
+    return [(note, attempt, group) for (note, attempt), group in groups.items()]
+
+
+def _this(table: WorkTable) -> ColumnElement[bool]:
+    return and_(table.live.c.id == bindparam("this_id", type_=BigInteger()), fence(table))
+
+
+def _later(table: WorkTable, database: Database) -> Any:
+    live = table.live
+    failed = bindparam("failed", type_=Boolean())
+
+    def error(column: str, parameter: str) -> Any:
+        return case((failed, bindparam(parameter, type_=Text())), else_=live.c[column])
+
+    return (
+        update(live)
+        .where(_this(table))
+        .values(
+            state=LATER,
+            owner=None,
+            alone=false(),
+            started=false(),
+            spared=live.c.spared + bindparam("refund", type_=Integer()),
+            max_attempts=bindparam("limit_of", type_=Integer()),
+            scheduled_at=database.after("delay"),
+            updated_at=database.now,
+            error_class=error("error_class", "new_class"),
+            error_code=error("error_code", "new_code"),
+            error_message=error("error_message", "new_message"),
+            error_traceback=error("error_traceback", "new_traceback"),
+        )
+    )
+
+
+def _hand_back(table: WorkTable, database: Database) -> Any:
+    live = table.live
+    return (
+        update(live)
+        .where(_this(table))
+        .values(
+            owner=None,
+            alone=false(),
+            started=false(),
+            spared=live.c.spared + 1,
+            updated_at=database.now,
+        )
+    )
+
+
+def _start(table: WorkTable) -> Any:
+    return update(table.live).where(_this(table)).values(started=True)
+
+
+def _was_settled(table: WorkTable) -> Any:
+    history = table.history
+    return select(history.c.id).where(
+        history.c.id == bindparam("this_id", type_=BigInteger()),
+        history.c.owner == bindparam("fence_owner", type_=Uuid()),
+        history.c.attempt == bindparam("fence_attempt", type_=Integer()),
+    )

@@ -1,0 +1,43 @@
+"""How often the proofs repeat themselves: a little in `make test`, a lot in `make prove`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """Numbers for tests whose worth grows with repetition."""
+
+    schedules: int
+    kills: int
+    outages: int
+    messages: int
+    examples: int
+
+
+SMALL = Counts(schedules=1_000, kills=50, outages=3, messages=2_000, examples=100)
+LARGE = Counts(schedules=100_000, kills=1_000, outages=50, messages=200_000, examples=5_000)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--prove", action="store_true", help="run the proofs with large counts")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # No deadline per example: it would measure the machine, not the code.
+    settings.register_profile("todoke", max_examples=counts_of(config).examples, deadline=None)
+    settings.load_profile("todoke")
+
+
+@pytest.fixture(scope="session")
+def counts(pytestconfig: pytest.Config) -> Counts:
+    """The numbers of this run: small ones, or with `--prove` large ones."""
+    return counts_of(pytestconfig)
+
+
+def counts_of(config: pytest.Config) -> Counts:
+    return LARGE if config.getoption("prove") else SMALL

@@ -1,0 +1,145 @@
+"""A private PostgreSQL on a free port of 127.0.0.1, with durable settings."""
+
+from __future__ import annotations
+
+import random
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import LiteralString
+
+import psycopg
+from psycopg import sql
+
+from tests.servers.availability import ServerUnavailable
+from tests.servers.keeper import Keeper, KeeperFailed
+from tests.servers.postgres_binaries import Binaries, find_binaries, own, unprivileged_account
+
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "lc_messages": "C",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "wal_level": "logical",
+    "max_connections": "200",
+    "deadlock_timeout": "100ms",
+}
+READY = "database system is ready to accept connections"
+
+
+class PostgresServer:
+    """One server with its own data; keeps its port when it is stopped and started again."""
+
+    def __init__(self, keeper: Keeper, binaries: Binaries, data: Path, port: int) -> None:
+        self.port = port
+        self._keeper = keeper
+        self._binaries = binaries
+        self._data = data
+
+    def url(self, database: str = "postgres") -> str:
+        """The address of one of its databases, for SQLAlchemy."""
+        return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        """Starts it; returns when it takes connections."""
+        settings = {**SETTINGS, "port": str(self.port)}
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        command = [self._binaries["postgres"], "-D", str(self._data), *options]
+        self._keeper.start(command, READY, self._binaries.account)
+
+    def stop(self) -> None:
+        """Stops it in good order: open transactions are rolled back, connections closed."""
+        self._keeper.stop(signal.SIGINT)
+
+    def stop_immediately(self) -> None:
+        """Stops it as a crash would: the next start has to recover."""
+        self._keeper.stop(signal.SIGQUIT)
+
+    @contextmanager
+    def database(self, template: str = "template1") -> Iterator[str]:
+        """The address of a fresh database, which is dropped at the end."""
+        name = f"test_{uuid.uuid4().hex}"
+        self._administer("CREATE DATABASE {} TEMPLATE {}", name, template)
+        try:
+            yield self.url(name)
+        finally:
+            self._administer("DROP DATABASE {} WITH (FORCE)", name)
+
+    def _administer(self, statement: LiteralString, *names: str) -> None:
+        address = f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+
+
+@contextmanager
+def postgres_instance() -> Iterator[PostgresServer]:
+    """A server of one's own, for tests that stop it; skips the test where there is none."""
+    directory = private_directory()
+    keeper = Keeper(directory)
+    try:
+        yield first_start(directory, keeper)
+    finally:
+        keeper.close()
+
+
+def first_start(directory: Path, keeper: Keeper) -> PostgresServer:
+    binaries = find_binaries(directory)
+    try:
+        data = create_data(directory, binaries)
+        server = PostgresServer(keeper, binaries, data, free_port())
+        server.start()
+    except (OSError, subprocess.SubprocessError, KeeperFailed) as failure:
+        reason = str(failure).replace(str(directory), "…")
+        raise ServerUnavailable("postgres", reason) from failure
+    return server
+
+
+def private_directory() -> Path:
+    directory = Path(tempfile.mkdtemp(prefix="todoke-postgres-", dir=public_folder()))
+    own(directory, unprivileged_account())
+    return directory
+
+
+def public_folder() -> str:
+    """Where an unprivileged account may go too: root's own temporary folder can be closed to it."""
+    for folder in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # noqa: S108
+        path = Path(folder).resolve()
+        if all(each.stat().st_mode & stat.S_IXOTH for each in (path, *path.parents)):
+            return folder
+    return tempfile.gettempdir()
+
+
+def create_data(directory: Path, binaries: Binaries) -> Path:
+    data = directory / "data"
+    flags = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+    finished = subprocess.run(
+        [binaries["initdb"], *flags, f"--pgdata={data}"],
+        check=False,
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        **binaries.account,
+    )
+    if finished.returncode != 0:
+        raise subprocess.SubprocessError(f"initdb failed: {finished.stderr.strip()}")
+    return data
+
+
+def free_port() -> int:
+    # Below the range that outgoing connections draw from: a stopped server's port stays free.
+    for port in random.sample(range(15_000, 32_000), 100):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no free port between 15000 and 32000")

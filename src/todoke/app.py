@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cached_property
+from random import Random, SystemRandom
 from typing import Any
 
 from sqlalchemy import Engine, MetaData, Row, make_url
@@ -30,7 +30,9 @@ from todoke.outbox.publishing import Publishing
 from todoke.outbox.read import Events
 from todoke.runtime import Runtime
 from todoke.settings import Settings
+from todoke.work.claim import Claims
 from todoke.work.inject import Provider, Providers
+from todoke.work.settle import Settling
 from todoke.work.slots import EventLoop
 from todoke.work.table import work_table, worker_table
 
@@ -45,12 +47,14 @@ class Todoke(Context):
         name: str | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
+        random: Random | None = None,
         session: Callable[[], Session] | None = None,
     ) -> None:
         self.settings = _settings(settings, database, name)
         super().__init__(self.settings.text("name"))
         self._app = self
         self.clock = clock or SystemClock()
+        self.random = random or SystemRandom()
         self._given_engine = database if isinstance(database, Engine) else None
         self._make_session = session
         self.contexts: list[Context] = [self]
@@ -66,13 +70,15 @@ class Todoke(Context):
             prefix=settings.text("database.prefix"),
         )
         self.metadata = MetaData()
-        self.identities = Identities(self.clock)
+        self.identities = Identities(self.clock, self.random.getrandbits)
         self.outbox_table = work_table("event", "outbox", self.metadata, self.database)
         self.inbox_table = work_table("delivery", "inbox", self.metadata, self.database)
         self.worker_table = worker_table(self.metadata, self.database)
         letters = dead_letter_tables(self.metadata, self.database)
         self.burial = Burial(letters, self.database, self.identities)
         tables = [self.outbox_table, self.inbox_table]
+        self.claims = [Claims(table, self.worker_table, self.database) for table in tables]
+        self.settlings = [Settling(table, self.database, self.burial) for table in tables]
         self.dead_letters = DeadLetters(letters, tables, self.database, self._check_body)
         self.events = Events(tables, letters.letters, self.worker_table, self.database)
         self.outbox = Outbox(
@@ -86,7 +92,6 @@ class Todoke(Context):
         self.providers = Providers(
             {Settings: settings, Todoke: self}, self._declared, self.event_loop
         )
-        self.random = random.random
 
     # --- contexts ----------------------------------------------------------------------------
 
@@ -173,6 +178,8 @@ class Todoke(Context):
     def close(self) -> None:
         """Let go of connections and threads."""
         self.providers.close()
+        if "async_engine" in self.__dict__:
+            self.providers.run(self.async_engine.dispose())
         self.event_loop.close()
         if "engine" in self.__dict__ and self._given_engine is None:
             self.engine.dispose()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, DateTime, Dialect, Engine, bindparam, type_coerce
+from sqlalchemy import URL, Connection, DateTime, Dialect, Engine, bindparam
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import TypeDecorator
@@ -35,7 +36,7 @@ class Moment(TypeDecorator[datetime]):
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
 
 
-class FromNow(TypeDecorator[float]):
+class FromNow(TypeDecorator[datetime]):
     """Seconds from now, bound as a moment of a clock that tests hold in their hands."""
 
     impl = DateTime(timezone=True)
@@ -45,8 +46,8 @@ class FromNow(TypeDecorator[float]):
         super().__init__()
         self.clock = clock
 
-    def process_bind_param(self, value: float | None, dialect: Dialect) -> Any:
-        moment = self.clock.now() + timedelta(seconds=value or 0.0)
+    def process_bind_param(self, value: Any, dialect: Dialect) -> datetime | None:
+        moment = self.clock.now() + timedelta(seconds=value)
         return Moment().process_bind_param(moment, dialect)
 
 
@@ -71,7 +72,7 @@ class Database(ABC):
     def after(self, parameter: str) -> ColumnElement[datetime]:
         """The database's time so many seconds from now, bound under this name."""
         if self._tests_clock:
-            return type_coerce(bindparam(parameter, type_=FromNow(self.clock)), Moment())
+            return bindparam(parameter, type_=FromNow(self.clock))
         return self._after(parameter)
 
     @abstractmethod
@@ -121,7 +122,14 @@ def safe_url(url: URL) -> str:
 
 
 def same_database(one: URL, other: URL) -> bool:
-    def place(url: URL) -> Sequence[object]:
-        return (url.get_backend_name(), url.host, url.port, url.database)
+    """They lead to one database; two in memory have an address in common and nothing else."""
+    return _place(one) == _place(other)
 
-    return place(one) == place(other)
+
+def _place(url: URL) -> Sequence[object]:
+    kind = url.get_backend_name()
+    if kind != "sqlite":
+        return (kind, url.host or "localhost", url.port or 5432, url.database)
+    if url.database in (None, "", ":memory:"):
+        return (kind, object())
+    return (kind, Path(str(url.database)).resolve())

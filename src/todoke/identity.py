@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Callable
 from uuid import UUID
 
@@ -15,7 +14,7 @@ RandomBits = Callable[[int], int]
 class Identities:
     """Draws UUIDv7 ids that sort by time; within one process strictly so."""
 
-    def __init__(self, clock: Clock, random_bits: RandomBits = secrets.randbits) -> None:
+    def __init__(self, clock: Clock, random_bits: RandomBits) -> None:
         self._clock, self._random_bits = clock, random_bits
         self._last = 0
 

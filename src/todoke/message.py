@@ -64,6 +64,11 @@ class Declaration:
                 f"publish({type(event).__name__}): its key `{self.key_field}` has {len(key)} "
                 "characters, the limit is 255. Use the aggregate's id."
             )
+        if "\0" in key or any("\ud800" <= character <= "\udfff" for character in key):
+            raise InvalidEvent(
+                f"publish({type(event).__name__}): its key `{self.key_field}` holds a character "
+                "that no database keeps. Use the aggregate's id."
+            )
         return key
 
 

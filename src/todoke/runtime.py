@@ -21,7 +21,6 @@ from todoke.inbox.land import Landing
 from todoke.message import Event
 from todoke.outbox.relay import Relay
 from todoke.telemetry import Counts, log
-from todoke.work.claim import Claims
 from todoke.work.conclude import Conclusions
 from todoke.work.desk import Desk
 from todoke.work.handler import Handler
@@ -61,7 +60,7 @@ class Runtime:
             self.handlers.registers,
             renew=settings.seconds("lease.renew"),
         )
-        self.conclusions = Conclusions(app.clock, app.random, self._then)
+        self.conclusions = Conclusions(app.clock, app.random.random, self._then)
         self.performer = Performer(
             lambda: app.engine,
             lambda: app.async_engine,
@@ -83,12 +82,11 @@ class Runtime:
             self.counts,
         )
 
-    def keepers(self) -> tuple[Sequence[Stager], Rescuer]:
+    def keepers(self) -> tuple[Stager, Rescuer]:
         app, settings = self._app, self._app.settings
-        stagers = [
-            Stager(table, app.database, batch=1000, poll=self.pace.poll, on_ready=self._wake)
-            for table in self._tables
-        ]
+        stager = Stager(
+            self._tables, app.database, batch=1000, poll=self.pace.poll, on_ready=self._wake
+        )
         rescuer = Rescuer(
             self._tables,
             app.worker_table,
@@ -100,19 +98,19 @@ class Runtime:
             counts=self.counts,
             on_rescue=self._wake,
         )
-        return stagers, rescuer
+        return stager, rescuer
 
     # --- running -----------------------------------------------------------------------------
 
     def drain(self) -> None:
         worker = self.worker(InlineSlots(self.performer, self._app.event_loop))
-        stagers, rescuer = self.keepers()
+        stager, rescuer = self.keepers()
         try:
             with self._connect() as connection:
                 self._check(connection)
                 self.membership.join(connection)
                 rescuer.tick(connection)
-                self._work_until_idle(connection, worker, stagers)
+                self._work_until_idle(connection, worker, stager)
                 self.membership.leave(connection)
         finally:
             self._app.providers.close()
@@ -145,11 +143,11 @@ class Runtime:
             coroutines=sum(self.pace.queues.values()),
         )
         self._worker = self.worker(slots)
-        stagers, rescuer = self.keepers()
+        stager, rescuer = self.keepers()
         self._process = Process(
             self._worker,
             self.membership,
-            [*stagers, rescuer],
+            [stager, rescuer],
             self._connect,
             app.database,
             lease_seconds=settings.seconds("lease.duration"),
@@ -166,7 +164,7 @@ class Runtime:
     def _sources(self) -> list[Source]:
         app = self._app
         grace = app.settings.seconds("outbox.handler_grace")
-        outbox, inbox = (Settling(one, app.database, app.burial) for one in self._tables)
+        outbox, inbox = app.settlings
         land = Landing(app.outbox_table, app.inbox_table, app.database)
         relay = Relay(
             self.handlers.by_name,
@@ -181,8 +179,8 @@ class Runtime:
             self.handlers.by_name, self._living, self._desk(inbox, grace), app.clock, grace
         )
         return [
-            Source(Claims(app.outbox_table, app.database), outbox, relay),
-            Source(Claims(app.inbox_table, app.database), inbox, consumer),
+            Source(app.claims[0], app.settlings[0], relay),
+            Source(app.claims[1], app.settlings[1], consumer),
         ]
 
     def _desk(self, settling: Settling, grace: float) -> Desk:
@@ -202,12 +200,10 @@ class Runtime:
     def _all_sessions(self) -> bool:
         return all(one.session_parameter for one in self.handlers.by_name.values())
 
-    def _work_until_idle(
-        self, connection: Connection, worker: Worker, stagers: Sequence[Stager]
-    ) -> None:
+    def _work_until_idle(self, connection: Connection, worker: Worker, stager: Stager) -> None:
         while True:
             worker.wake()
-            staged = min(stager.tick(connection) for stager in stagers) == 0.0
+            staged = stager.tick(connection) == 0.0
             found = worker.tick(connection) == 0.0
             if not found and not staged and worker.idle:
                 return

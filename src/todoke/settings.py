@@ -7,6 +7,7 @@ that a misspelt one stops the start; other sections are the user's.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -51,20 +52,25 @@ class Settings:
         values: Mapping[str, object] | None = None,
         *,
         environment: Mapping[str, str] | None = None,
+        origin: str = "code",
     ) -> None:
         self._values = dict(_flat(values or {}))
+        self._origins = dict.fromkeys(self._values, origin)
         self._environment = os.environ if environment is None else environment
         for name in self._values:
             _check_name(name)
 
     @classmethod
     def load(cls, path: Path | str | None = None) -> Settings:
-        return cls(_read(Path(path)) if path else _find())
+        file = Path(path) if path else _find()
+        return cls(_read(file), origin=file.name) if file else cls()
 
     def with_values(self, values: Mapping[str, object]) -> Settings:
         """A copy in which these values win over TOML and environment."""
         other = Settings(self._values, environment=self._environment)
-        other._values.update(_flat(values))
+        said = dict(_flat(values))
+        other._values.update(said)
+        other._origins = {**self._origins, **dict.fromkeys(said, "code")}
         other._environment = {
             key: text
             for key, text in self._environment.items()
@@ -108,6 +114,8 @@ class Settings:
     @property
     def queues(self) -> dict[str, int]:
         """How many handlers run at once, by queue."""
+        if isinstance(text := self.get("worker.queues"), str):
+            return _read_queues(text)
         names = {name for name in self._values if name.startswith("worker.queues.")}
         if not names:
             return dict(DEFAULTS["worker.queues"])  # type: ignore[call-overload, no-any-return]
@@ -127,6 +135,20 @@ class Settings:
             for key, value in self._values.items()
             if key.startswith(start)
         }
+
+    def explain(self) -> list[tuple[str, object, str]]:
+        """Each setting by name, with its value and where it came from."""
+        names = {*DEFAULTS, *self._values}
+        queues = {name for name in names if name.startswith("worker.queues.")}
+        # A text says all queues at once; single queues stand instead of the default.
+        names -= queues if isinstance(self.get("worker.queues"), str) else set()
+        names -= {"worker.queues"} if queues & names else set()
+        return [(name, self.get(name), self._origin(name)) for name in sorted(names)]
+
+    def _origin(self, name: str) -> str:
+        if _variable(name) in self._environment:
+            return "environment"
+        return self._origins.get(name, "default")
 
     def _policy(self, name: str) -> Backoff:
         delays = self._values.get(f"retry.{name}.delays", ())
@@ -160,17 +182,23 @@ def _flat(values: Mapping[str, object], start: str = "") -> Iterator[tuple[str, 
             yield start + key, value
 
 
-def _find() -> Mapping[str, object]:
-    if (own := Path("todoke.toml")).is_file():
-        return _read(own)
-    if (project := Path("pyproject.toml")).is_file():
-        tools = _read(project).get("tool", {})
-        return tools.get("todoke", {})  # type: ignore[attr-defined, no-any-return]
-    return {}
+def _read_queues(text: str) -> dict[str, int]:
+    pairs = [part.strip().partition("=") for part in text.split(",")]
+    if not all(name and re.fullmatch("[1-9][0-9]*", count) for name, _, count in pairs):
+        raise InvalidOption("worker.queues", text, 'write "default=16,files=2".')
+    return {name: int(count) for name, _, count in pairs}
+
+
+def _find() -> Path | None:
+    files = (Path("todoke.toml"), Path("pyproject.toml"))
+    return next((file for file in files if file.is_file()), None)
 
 
 def _read(path: Path) -> Mapping[str, object]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise InvalidOption(str(path), "…", f"no valid TOML: {error}.") from error
+    if path.name == "pyproject.toml":
+        return values.get("tool", {}).get("todoke", {})  # type: ignore[no-any-return]
+    return values

@@ -32,6 +32,10 @@ class Keeper:
             start_new_session=True,
         )
 
+    def run(self, command: Sequence[str], account: Mapping[str, object]) -> None:
+        """Runs a program to its end, in the server's directory."""
+        self._order(f"run {json.dumps({'command': list(command), 'account': dict(account)})}")
+
     def start(self, command: Sequence[str], ready: str, account: Mapping[str, object]) -> None:
         """Starts the server; returns when its log holds the `ready` words."""
         details = {"command": list(command), "ready": ready, "account": dict(account)}
@@ -53,10 +57,10 @@ class Keeper:
             self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if answer == "failed\n":
-            raise KeeperFailed(f"the server's log ends with: {self._last_words()}")
+            raise KeeperFailed(f"the log ends with: {self._last_words()}")
         if answer != "done\n":
             raise KeeperFailed(f"the keeper died: {answer}{self._process.stdout.read()}")
 
     def _last_words(self) -> str:
-        log = self._directory / "server.log"
+        log = self._directory / keeper_process.LOG
         return " / ".join(log.read_text().splitlines()[-5:])

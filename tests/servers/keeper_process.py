@@ -2,9 +2,9 @@
 
     python keeper_process.py DIRECTORY
 
-Reads orders, one per line: `start` with what to start as JSON, or the name of a signal to stop the
-server with. Answers each with a line, `done` or `failed`. When the orders end, whatever the reason,
-the server is stopped at once and the directory removed.
+Reads orders, one per line: `run` a program to its end, `start` the server (both followed by JSON),
+or the name of a signal to stop the server with. Answers each with a line, `done` or `failed`. When
+the orders end, whatever the reason, the server is stopped at once and the directory removed.
 
 The orders come through a pipe, which the kernel closes when the other side dies, even by SIGKILL,
 where no cleanup of its own could run. A forked child may hold the pipe open for longer, so the
@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+LOG = "server.log"
 PATIENCE_SECONDS = 60
 
 
@@ -35,6 +36,20 @@ class Server:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._process: subprocess.Popen[str] | None = None
+
+    def run(self, command: list[str], account: dict[str, Any]) -> bool:
+        with (self.directory / LOG).open("a") as log:
+            finished = subprocess.run(
+                command,
+                check=False,
+                cwd=self.directory,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                timeout=PATIENCE_SECONDS,
+                **account,
+            )
+        return finished.returncode == 0
 
     def start(self, command: list[str], ready: str, account: dict[str, Any]) -> bool:
         self._process = subprocess.Popen(
@@ -65,7 +80,7 @@ class Server:
         self, process: subprocess.Popen[str], ready: str, answered: threading.Event
     ) -> None:
         assert process.stderr is not None
-        with (self.directory / "server.log").open("a") as log:
+        with (self.directory / LOG).open("a") as log:
             for line in process.stderr:
                 log.write(line)
                 log.flush()
@@ -89,9 +104,13 @@ def main() -> None:
 
 def obey(server: Server, order: str) -> bool:
     word, _, details = order.partition(" ")
-    if word == "start":
-        return server.start(**json.loads(details))
-    return server.stop(signal.Signals[word])
+    match word:
+        case "run":
+            return server.run(**json.loads(details))
+        case "start":
+            return server.start(**json.loads(details))
+        case _:
+            return server.stop(signal.Signals[word])
 
 
 def orders(parent: int) -> Iterator[str]:

@@ -6,7 +6,6 @@ import random
 import signal
 import socket
 import stat
-import subprocess
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ SETTINGS = {
     "synchronous_commit": "on",
     "wal_level": "logical",
     "max_connections": "200",
+    "max_prepared_transactions": "20",
     "deadlock_timeout": "100ms",
 }
 READY = "database system is ready to accept connections"
@@ -92,10 +92,10 @@ def postgres_instance() -> Iterator[PostgresServer]:
 def first_start(directory: Path, keeper: Keeper) -> PostgresServer:
     binaries = find_binaries(directory)
     try:
-        data = create_data(directory, binaries)
+        data = create_data(directory, keeper, binaries)
         server = PostgresServer(keeper, binaries, data, free_port())
         server.start()
-    except (OSError, subprocess.SubprocessError, KeeperFailed) as failure:
+    except (OSError, KeeperFailed) as failure:
         reason = str(failure).replace(str(directory), "…")
         raise ServerUnavailable("postgres", reason) from failure
     return server
@@ -116,20 +116,10 @@ def public_folder() -> str:
     return tempfile.gettempdir()
 
 
-def create_data(directory: Path, binaries: Binaries) -> Path:
+def create_data(directory: Path, keeper: Keeper, binaries: Binaries) -> Path:
     data = directory / "data"
     flags = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
-    finished = subprocess.run(
-        [binaries["initdb"], *flags, f"--pgdata={data}"],
-        check=False,
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        **binaries.account,
-    )
-    if finished.returncode != 0:
-        raise subprocess.SubprocessError(f"initdb failed: {finished.stderr.strip()}")
+    keeper.run([binaries["initdb"], *flags, f"--pgdata={data}"], binaries.account)
     return data
 
 

@@ -3,15 +3,13 @@
 from shop.audit.context import audit
 from shop.notifications.context import notifications
 from shop.ordering.context import ordering
-from todoke import Settings, Todoke
-from todoke.clock import Clock
+from todoke import Todoke
 
 
-def build(settings: Settings | None = None, clock: Clock | None = None) -> Todoke:
-    """Wire the shop; nothing connects before the first session."""
-    app = Todoke(settings=settings or Settings.load(), clock=clock)
+def wired(app: Todoke) -> Todoke:
+    """The application with the shop's contexts in it; nothing connects yet."""
     app.include(ordering, notifications(app.settings), audit)
     return app
 
 
-app = build()
+app = wired(Todoke())

@@ -4,7 +4,7 @@ import argparse
 
 import uvicorn
 
-from shop.app import build
+from shop.app import app
 from shop.database import migrate
 
 
@@ -23,7 +23,6 @@ def main() -> None:
 
 
 def migrate_all() -> None:
-    app = build()
     app.migrate()
     migrate(app.engine)
     print("The tables are up to date.")

@@ -1,12 +1,23 @@
-"""Serving a web application to a test, over a real socket."""
+"""A shop for tests: every part of it is real, and it runs inside the test. Needs httpx."""
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
+import httpx
 import uvicorn
 from fastapi import FastAPI
+
+from shop.app import wired
+from shop.database import migrate
+from shop.mailbox.reading import Letter, read
+from shop.mailbox.server import MailServer
+from shop.web import create_web
+from todoke import Settings, Todoke
+from todoke.operate import DeadLetter, EventRecord
+from todoke.testing import Clock
 
 
 class _Server(uvicorn.Server):
@@ -33,3 +44,73 @@ def serving(web: FastAPI) -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         server.should_exit = True
         thread.join()
+
+
+class Sandbox:
+    """A whole shop in a test's hands: orders by HTTP, mail by SMTP, time by the test's clock."""
+
+    def __init__(self, app: Todoke, web: httpx.Client, mail: MailServer, clock: Clock) -> None:
+        self.app = app
+        self.web = web
+        self.mail = mail
+        self.clock = clock
+
+    def place(self, email: str | None = "hanako@example.com", unit_price: int = 4980) -> int:
+        line = {"name": "急須", "quantity": 1, "unitPrice": unit_price}
+        placed = self.web.post("/api/order", json={"lines": [line], "customerEmail": email})
+        return int(placed.raise_for_status().json()["id"])
+
+    def confirm(self, order_id: int) -> None:
+        self.web.post(f"/api/order/{order_id}/confirm").raise_for_status()
+
+    def place_and_confirm(self, email: str | None = "hanako@example.com") -> int:
+        order_id = self.place(email)
+        self.confirm(order_id)
+        return order_id
+
+    def order(self, order_id: int) -> dict[str, Any]:
+        found: dict[str, Any] = self.web.get(f"/api/order/{order_id}").raise_for_status().json()
+        return found
+
+    def work(self, *pauses: str) -> None:
+        """Deliver what is due, and again after each pause."""
+        self.app.drain()
+        for pause in pauses:
+            self.clock.advance(pause)
+            self.app.drain()
+
+    def events(self, event_type: str) -> Sequence[EventRecord]:
+        with self.app.session() as session:
+            return self.app.events.list(session, type=event_type)
+
+    def statuses(self, event_type: str) -> list[str]:
+        return [record.status for record in self.events(event_type)]
+
+    def dead_letters(self) -> list[DeadLetter]:
+        with self.app.session() as session:
+            return self.app.dead_letters.list(session).items
+
+    def letters(self) -> list[Letter]:
+        """The mails that arrived, oldest first."""
+        return [read(caught) for caught in reversed(self.mail.mailbox.newest_first())]
+
+
+def settings_for(database_url: str, mail: MailServer, **shop: str) -> Settings:
+    """What a shop on this database, with this mail server, is told; nothing else is heard."""
+    told = {
+        "database": {"url": database_url},
+        "mail": {"host": mail.hostname, "port": mail.port},
+        "shop": shop,
+    }
+    return Settings(told, environment={})
+
+
+@contextmanager
+def sandbox(database_url: str, mail: MailServer, clock: Clock, **shop: str) -> Iterator[Sandbox]:
+    settings = settings_for(database_url, mail, **shop)
+    app = wired(Todoke(settings=settings, clock=clock))
+    app.migrate()
+    migrate(app.engine)
+    with serving(create_web(app)) as url, httpx.Client(base_url=url) as web:
+        yield Sandbox(app, web, mail, clock)
+    app.close()

@@ -11,6 +11,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.schema import CreateSchema
 
 from todoke.database import Database
 from todoke.errors import SchemaOutdated
@@ -30,7 +31,9 @@ def migration_sql(database: Database, url: str) -> str:
     """What `migrate` would run, for a person who runs it by hand."""
     out = StringIO()
     command.upgrade(_config(database, url=url, output=out), "head", sql=True)
-    return out.getvalue()
+    if database.schema is None:
+        return out.getvalue()
+    return f"{CreateSchema(database.schema, if_not_exists=True)};\n\n{out.getvalue()}"
 
 
 def check(connection: Connection, database: Database) -> None:

@@ -96,7 +96,10 @@ def prepare(engine: Engine) -> None:
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         reads = connection.get_execution_options().get(READ_ONLY)
-        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+        # On the driver's own cursor: each transaction passes here, and this is half as long a way.
+        cursor = connection.connection.cursor()
+        cursor.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
+        cursor.close()
 
 
 def _moment(*arguments: Any) -> ColumnElement[datetime]:

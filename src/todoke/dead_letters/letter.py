@@ -68,7 +68,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Open dead letters that fit all that is given."""
+    """Dead letters that fit all that is given; the open ones unless asked otherwise."""
 
     source: str | None = None
     name: str | None = None
@@ -77,14 +77,17 @@ class Selection:
     older_than: timedelta | None = None
     ids: tuple[UUID, ...] | None = None
 
-    def condition(self, letters: Table, clock: Clock) -> ColumnElement[bool]:
+    def condition(
+        self, letters: Table, clock: Clock, *, closed: bool = False
+    ) -> ColumnElement[bool]:
         same = {
             "source": self.source,
             "name": self.name,
             "error_code": self.code,
             "error_class": self.error_class,
         }
-        wanted: list[Any] = [letters.c.closed_at.is_(None)]
+        still_open = letters.c.closed_at.is_(None)
+        wanted: list[Any] = [~still_open if closed else still_open]
         wanted += [letters.c[name] == value for name, value in same.items() if value is not None]
         if self.older_than is not None:
             wanted.append(letters.c.died_at <= clock.now() - self.older_than)

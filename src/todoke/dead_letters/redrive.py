@@ -51,10 +51,8 @@ class DeadLetters:
         """Newest first; `closed` shows those that were redriven or resolved."""
         letters = self._letters
         rows = select(letters).order_by(letters.c.died_at.desc(), letters.c.id.desc())
-        if closed:
-            rows = rows.where(letters.c.closed_at.is_not(None))
-        else:
-            rows = rows.where((selection or where()).condition(letters, self._database.clock))
+        clock = self._database.clock
+        rows = rows.where((selection or where()).condition(letters, clock, closed=closed))
         if after is not None:
             last = connection.execute(select(letters).where(letters.c.id == UUID(after))).one()
             rows = rows.where(

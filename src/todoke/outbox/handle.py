@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,14 +17,19 @@ from todoke.outbox.publish import Outbox, Row
 
 SyncTx: TypeAlias = Session | AsyncSession | Connection
 AsyncTx: TypeAlias = AsyncConnection
+Wait: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 _WAITING = "todoke_waiting"
+_COMMITTING = "todoke_committing"
 
 
 def hand_over(
     outbox: Outbox, tx: SyncTx | AsyncTx, rows: list[Row], engine: Engine, call: str
-) -> Coroutine[Any, Any, None] | None:
-    """Give rows to a transaction: a Session keeps them until its commit, others write at once."""
+) -> Wait | None:
+    """Give rows to a transaction: a Session keeps them until its commit, others write at once.
+
+    What an AsyncConnection is to do is answered, to be called and awaited.
+    """
     match tx:
         case scoped_session() | async_scoped_session():
             return hand_over(outbox, tx(), rows, engine, call)
@@ -35,10 +40,10 @@ def hand_over(
             _keep(outbox, tx, rows, engine, call)
             return None
         case Connection():
-            _write(outbox, tx, rows, engine, call)
+            _write(tx, outbox, rows, engine, call)
             return None
         case AsyncConnection():
-            return tx.run_sync(lambda plain: _write(outbox, plain, rows, engine, call))
+            return lambda: tx.run_sync(_write, outbox, rows, engine, call)
     raise TodokeError(
         f"{call} got {type(tx).__name__}. Pass the transaction your change is made in: a "
         "SQLAlchemy Session, AsyncSession, Connection or AsyncConnection."
@@ -46,7 +51,7 @@ def hand_over(
 
 
 def _write(
-    outbox: Outbox, connection: Connection, rows: list[Row], engine: Engine, call: str
+    connection: Connection, outbox: Outbox, rows: list[Row], engine: Engine, call: str
 ) -> None:
     _check(outbox, connection, engine, call)
     outbox.write(connection, rows)
@@ -77,7 +82,11 @@ def _keep(outbox: Outbox, session: Session, rows: list[Row], engine: Engine, cal
     if session.get_transaction() is None:
         session.begin()
     inner = _innermost(session)
-    session.info.setdefault(_WAITING, []).extend(_Waiting(outbox, row, inner) for row in rows)
+    waiting = [_Waiting(outbox, row, inner) for row in rows]
+    session.info.setdefault(_WAITING, []).extend(waiting)
+    if _COMMITTING in session.info:
+        # Published by a hook of the commit itself: nobody comes by again to write it.
+        _write_all(session, waiting)
 
 
 def _check_bind(outbox: Outbox, session: Session, engine: Engine, call: str) -> None:
@@ -90,22 +99,27 @@ def _check_bind(outbox: Outbox, session: Session, engine: Engine, call: str) -> 
     theirs = bind.engine
     if theirs is not engine and not same_database(theirs.url, engine.url):
         raise OtherDatabase(call, safe_url(theirs.url), safe_url(engine.url))
-    if theirs.get_execution_options().get("isolation_level") == "AUTOCOMMIT":
+    always = getattr(theirs.dialect, "_on_connect_isolation_level", None)
+    if bind.get_execution_options().get("isolation_level", always) == "AUTOCOMMIT":
         raise NotInTransaction(call, "a Session", "Bind it to an engine without AUTOCOMMIT.")
 
 
 @event.listens_for(Session, "before_commit")
 def _write_waiting(session: Session) -> None:
     """Before a COMMIT, and before the end of a savepoint; which of the two, nobody tells."""
+    session.info[_COMMITTING] = True
     waiting = [one for one in session.info.get(_WAITING, ()) if one.written_in is None]
-    if not waiting:
-        return
-    session.flush()  # the caller's own rows first: their locks then guard the events' order
+    if waiting:
+        session.flush()  # the caller's own rows first: their locks then guard the events' order
+        _write_all(session, waiting)
+
+
+def _write_all(session: Session, waiting: list[_Waiting]) -> None:
     here = _innermost(session)
     for outbox in dict.fromkeys(one.outbox for one in waiting):
         mine = [one for one in waiting if one.outbox is outbox]
         connection = session.connection(bind_arguments={"clause": outbox.table.live})
-        _write(outbox, connection, [one.row for one in mine], connection.engine, "publish")
+        _write(connection, outbox, [one.row for one in mine], connection.engine, "publish")
         for one in mine:
             one.written_in = here
 
@@ -113,6 +127,7 @@ def _write_waiting(session: Session) -> None:
 @event.listens_for(Session, "after_soft_rollback")
 def _after_rollback(session: Session, ended: SessionTransaction) -> None:
     """What was published inside is dropped; what was only written inside is written again."""
+    session.info.pop(_COMMITTING, None)
     waiting: list[_Waiting] = session.info.get(_WAITING, [])
     waiting[:] = [one for one in waiting if not _inside(one.published_in, ended)]
     for one in waiting:
@@ -122,6 +137,8 @@ def _after_rollback(session: Session, ended: SessionTransaction) -> None:
 
 @event.listens_for(Session, "after_transaction_end")
 def _forget(session: Session, ended: SessionTransaction) -> None:
+    if ended.parent is None or ended.nested:
+        session.info.pop(_COMMITTING, None)
     if ended.parent is None:
         session.info.pop(_WAITING, None)
 

@@ -7,6 +7,7 @@ the INSERT runs at once.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -27,6 +28,7 @@ from todoke.work.table import WorkTable
 
 E = TypeVar("E", bound=Event)
 LANES = 64
+_TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 Row = dict[str, Any]
 
 
@@ -65,7 +67,7 @@ class Outbox:
             data=event,
             created_at=self.database.clock.now(),
             headers=dict(headers or {}),
-            trace_context=(headers or {}).get("traceparent"),
+            trace_context=_trace_context(headers),
         )
 
     def row(
@@ -126,6 +128,12 @@ def _wait(delay: Duration | datetime | None, clock: Clock) -> float:
             raise InvalidEvent(f"publish(delay={delay!r}): a time without a zone. Use UTC.")
         return max(0.0, (delay - clock.now()) / timedelta(seconds=1))
     return duration(delay, "delay").total_seconds()
+
+
+def _trace_context(headers: Mapping[str, str] | None) -> str | None:
+    # It comes from outside: one that is not of the W3C's shape must not break the commit.
+    found = (headers or {}).get("traceparent", "")
+    return found if _TRACE.fullmatch(found) else None
 
 
 def _without_delay(row: Row) -> Row:

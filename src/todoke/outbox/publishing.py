@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Engine
 
 from todoke.message import Event
-from todoke.outbox.handle import AsyncTx, SyncTx, hand_over
+from todoke.outbox.handle import AsyncTx, SyncTx, Wait, hand_over
 from todoke.outbox.publish import Outbox, Row
 
 
@@ -43,6 +43,6 @@ class Publishing:
         return answer if waiting is None else _answer_after(waiting, answer)
 
 
-async def _answer_after(waiting: Coroutine[Any, Any, None], answer: Any) -> Any:
-    await waiting
+async def _answer_after(waiting: Wait, answer: Any) -> Any:
+    await waiting()
     return answer

@@ -1,14 +1,26 @@
 """Taking work: one statement marks up to `limit` rows as this process's and counts the attempt.
 
 Rows are found by their state, never by a cursor over ids: ids become visible in the order of
-commits, not of their drawing.
+commits, not of their drawing. Only a registered process can claim: one that was declared dead
+meanwhile would hold rows that nobody looks for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, false, select, true, update
+from sqlalchemy import (
+    Connection,
+    Table,
+    bindparam,
+    exists,
+    false,
+    or_,
+    select,
+    true,
+    update,
+)
 
 from todoke import crash
 from todoke.database import Database
@@ -19,16 +31,9 @@ from todoke.work.table import WorkTable
 class Claims:
     """Claims from one work table."""
 
-    def __init__(self, table: WorkTable, database: Database) -> None:
-        self._ready = _statement(table, database, READY, alone=False)
-        self._suspect = _statement(table, database, SUSPECT, alone=True)
-        live = table.live
-        self._any_suspect = (
-            select(live.c.id)
-            .where(live.c.state == SUSPECT, live.c.queue == bindparam("of_queue"))
-            .where(live.c.owner.is_(None))
-            .limit(1)
-        )
+    def __init__(self, table: WorkTable, workers: Table, database: Database) -> None:
+        self._ready = _statement(table, workers, database, READY, alone=False)
+        self._suspect = _statement(table, workers, database, SUSPECT, alone=True)
 
     def take(self, connection: Connection, owner: UUID, queue: str, limit: int) -> list[Item]:
         return self._run(connection, self._ready, owner, queue, limit)
@@ -36,11 +41,6 @@ class Claims:
     def take_suspect(self, connection: Connection, owner: UUID, queue: str) -> list[Item]:
         """One row that was in a process when it died, to be run with no other beside it."""
         return self._run(connection, self._suspect, owner, queue, 1)
-
-    def suspect_waits(self, connection: Connection, queue: str) -> bool:
-        with connection.begin():
-            row = connection.execute(self._any_suspect, {"of_queue": queue}).first()
-        return row is not None
 
     def _run(
         self, connection: Connection, statement: object, owner: UUID, queue: str, limit: int
@@ -53,8 +53,31 @@ class Claims:
         return sorted((Item(*row) for row in rows), key=lambda item: item.id)
 
 
-def _statement(table: WorkTable, database: Database, state: str, *, alone: bool) -> object:
+class Suspects:
+    """Tells whether some row, of any of the tables, waits to be run alone."""
+
+    def __init__(self, tables: Sequence[WorkTable]) -> None:
+        waiting = [
+            exists().where(live.c.state == SUSPECT, live.c.owner.is_(None))
+            for live in (table.live for table in tables)
+        ]
+        self._any = select(or_(*waiting))
+
+    def wait(self, connection: Connection) -> bool:
+        with connection.begin():
+            return bool(connection.execute(self._any).scalar_one())
+
+
+def _statement(
+    table: WorkTable, workers: Table, database: Database, state: str, *, alone: bool
+) -> object:
     live = table.live
+    # Locked against the rescuer's DELETE, and not against the lease's renewal.
+    registered = (
+        select(workers.c.id)
+        .where(workers.c.id == bindparam("claimer"))
+        .with_for_update(read=True, key_share=True)
+    )
     wanted = (
         select(live.c.id)
         .where(live.c.state == state, live.c.queue == bindparam("of_queue"))
@@ -65,7 +88,7 @@ def _statement(table: WorkTable, database: Database, state: str, *, alone: bool)
     )
     return (
         update(live)
-        .where(database.chosen(live.c.id, wanted))
+        .where(database.chosen(live.c.id, wanted), exists(registered))
         .values(
             owner=bindparam("claimer"),
             attempt=live.c.attempt + 1,

@@ -34,7 +34,7 @@ class RowLeases:
     """Leases as rows, renewed by an UPDATE."""
 
     def __init__(self, workers: Table, database: Database, seconds: float) -> None:
-        self._workers, self._database, self.seconds = workers, database, seconds
+        self.seconds = seconds
         me = workers.c.id == bindparam("me", type_=Uuid())
         self._renew = (
             update(workers)
@@ -47,21 +47,22 @@ class RowLeases:
             .where(workers.c.lease_until < database.now)
             .with_for_update(skip_locked=True)
         )
+        self._register = insert(workers).values(
+            started_at=database.now,
+            renewed_at=database.now,
+            lease_until=database.after("lease"),
+        )
+        self._known = select(workers.c.id, workers.c.registers)
+        self._living = self._known.where(
+            workers.c.lease_until >= database.now, workers.c.stopping.is_(False)
+        )
 
     def register(
         self, connection: Connection, me: UUID, name: str, queues: object, registers: Registers
     ) -> None:
-        now = self._database.now
-        row = insert(self._workers).values(
-            id=me,
-            name=name,
-            queues=codec.dump(queues),
-            registers=codec.dump(dict(registers)),
-            started_at=now,
-            renewed_at=now,
-            lease_until=self._database.after("lease"),
-        )
-        connection.execute(row, {"lease": self.seconds})
+        told = {"queues": codec.dump(queues), "registers": codec.dump(dict(registers))}
+        row = {"id": me, "name": name, **told, "lease": self.seconds}
+        connection.execute(self._register, row)
 
     def renew(self, connection: Connection, me: UUID) -> bool:
         """False when the lease is lost: the process was declared dead."""
@@ -77,12 +78,7 @@ class RowLeases:
 
     def living(self, connection: Connection) -> dict[UUID, Registers]:
         """What each live process has handlers for."""
-        workers = self._workers
-        rows = connection.execute(
-            select(workers.c.id, workers.c.registers).where(
-                workers.c.lease_until >= self._database.now, workers.c.stopping.is_(False)
-            )
-        )
+        rows = connection.execute(self._living)
         return {row.id: codec.load_object(row.registers) for row in rows}
 
 
@@ -115,14 +111,14 @@ class FileLeases(RowLeases):
         self._remove(me)
 
     def expired(self, connection: Connection) -> list[UUID]:
-        known = connection.execute(select(self._workers.c.id)).scalars()
+        known = connection.execute(self._known).scalars()
         gone = [one for one in known if not self._is_alive(one)]
         for one in gone:
             self._remove(one)
         return gone
 
     def living(self, connection: Connection) -> dict[UUID, Registers]:
-        rows = connection.execute(select(self._workers.c.id, self._workers.c.registers))
+        rows = connection.execute(self._known)
         return {row.id: codec.load_object(row.registers) for row in rows if self._is_alive(row.id)}
 
     def _is_alive(self, one: UUID) -> bool:

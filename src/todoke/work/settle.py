@@ -91,14 +91,15 @@ class Settled:
     fenced: list[Item] = field(default_factory=list)
 
 
-def fence(table: WorkTable) -> ColumnElement[bool]:
+def fence(
+    table: WorkTable, owner: UUID | None = None, attempt: int | None = None
+) -> ColumnElement[bool]:
     """The guard of every final write: still this owner's, still this attempt."""
     live = table.live
-    return and_(live.c.owner == bindparam("fence_owner", type_=Uuid()), _attempt(table))
-
-
-def _attempt(table: WorkTable) -> ColumnElement[bool]:
-    return table.live.c.attempt == bindparam("fence_attempt", type_=Integer())
+    return and_(
+        live.c.owner == bindparam("fence_owner", owner, type_=Uuid()),
+        live.c.attempt == bindparam("fence_attempt", attempt, type_=Integer()),
+    )
 
 
 class Settling:
@@ -182,8 +183,7 @@ class Settling:
         return self._guarded(connection, self._later, owner, later.item, values)
 
     def _dies(self, connection: Connection, owner: UUID, item: Item, failure: Failure) -> int:
-        live = self.table.live
-        guard = and_(live.c.id == item.id, live.c.owner == owner, live.c.attempt == item.attempt)
+        guard = and_(self.table.live.c.id == item.id, fence(self.table, owner, item.attempt))
         return int(self._bury(connection, self.table, guard, item, failure))
 
     @staticmethod

@@ -38,22 +38,35 @@ class EventLoop:
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def __call__(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=self._loop.run_forever, name="todoke-loop", daemon=True
-                ).start()
+                self._thread = threading.Thread(
+                    target=_run_and_close, args=[self._loop], name="todoke-loop", daemon=True
+                )
+                self._thread.start()
             return self._loop
 
     def close(self) -> None:
         with self._lock:
             loop, self._loop = self._loop, None
-        if loop is not None:
+            thread, self._thread = self._thread, None
+        if loop is not None and thread is not None:
             loop.call_soon_threadsafe(loop.stop)
+            thread.join(5)
+
+
+def _run_and_close(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
 
 
 class Answers:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from todoke import crash
 from todoke.database import Database
@@ -17,7 +18,7 @@ class Stager:
 
     def __init__(
         self,
-        table: WorkTable,
+        tables: Sequence[WorkTable],
         database: Database,
         *,
         batch: int,
@@ -25,26 +26,30 @@ class Stager:
         on_ready: Callable[[], None] = lambda: None,
     ) -> None:
         self._batch, self._poll, self._on_ready = batch, poll, on_ready
-        live = table.live
-        due = (
-            select(live.c.id)
-            .where(live.c.state == LATER, live.c.scheduled_at <= database.now)
-            .order_by(live.c.scheduled_at)
-            .limit(bindparam("at_most"))
-            .with_for_update(skip_locked=True)
-        )
-        self._ready = (
-            update(live)
-            .where(database.chosen(live.c.id, due))
-            .values(state=READY)
-            .returning(live.c.id)
-        )
+        self._statements = [_ready(table, database) for table in tables]
 
     def tick(self, connection: Connection) -> float:
-        """Ready one batch; answers how long to rest."""
+        """Ready a batch of each table; answers how long to rest."""
         with connection.begin():
-            staged = len(connection.execute(self._ready, {"at_most": self._batch}).all())
+            staged = [
+                len(connection.execute(one, {"at_most": self._batch}).all())
+                for one in self._statements
+            ]
             crash.point("stage.before_commit")
-        if staged:
+        if any(staged):
             self._on_ready()
-        return 0.0 if staged == self._batch else self._poll
+        return 0.0 if max(staged) == self._batch else self._poll
+
+
+def _ready(table: WorkTable, database: Database) -> ReturningUpdate[tuple[int]]:
+    live = table.live
+    due = (
+        select(live.c.id)
+        .where(live.c.state == LATER, live.c.scheduled_at <= database.now)
+        .order_by(live.c.scheduled_at)
+        .limit(bindparam("at_most"))
+        .with_for_update(skip_locked=True)
+    )
+    return (
+        update(live).where(database.chosen(live.c.id, due)).values(state=READY).returning(live.c.id)
+    )

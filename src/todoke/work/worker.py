@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from todoke import crash
 from todoke.database import Database
 from todoke.telemetry import Counts, log
-from todoke.work.claim import Claims
+from todoke.work.claim import Claims, Suspects
 from todoke.work.conclude import describe
 from todoke.work.item import Failure, Item
 from todoke.work.perform import Answer, Call, Fenced, InOwnTransaction
@@ -64,6 +64,7 @@ class Worker:
         counts: Counts,
     ) -> None:
         self._sources, self._slots, self._database = sources, slots, database
+        self._suspects = Suspects([source.settling.table for source in sources])
         self._owner, self._pace, self._counts = owner, pace, counts
         self._clock = database.clock
         self._in_hand: dict[tuple[int, int], Call] = {}
@@ -149,11 +150,7 @@ class Worker:
     def _wants_suspect(self, connection: Connection) -> bool:
         now = self._clock.monotonic()
         if now >= self._next_suspect_search:
-            self._alone_next = any(
-                source.claims.suspect_waits(connection, queue)
-                for source in self._sources
-                for queue in self._pace.queues
-            )
+            self._alone_next = self._suspects.wait(connection)
             self._next_suspect_search = now + self._pace.poll
         return self._alone_next
 

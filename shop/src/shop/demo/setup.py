@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from shop.app import build
+from shop.app import wired
 from shop.database import migrate
 from todoke import Settings, Todoke
 
@@ -39,7 +39,7 @@ def environment(places: Places, smtp_port: int) -> dict[str, str]:
 def prepare(places: Places, told: Mapping[str, str]) -> Todoke:
     """The application as the children see it, with its tables made."""
     places.logs.mkdir(parents=True, exist_ok=True)
-    app = build(Settings(environment=told))
+    app = wired(Todoke(settings=Settings(environment=told)))
     app.migrate()
     migrate(app.engine)
     return app

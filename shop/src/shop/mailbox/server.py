@@ -37,7 +37,7 @@ class Refusals:
             return self._code
 
 
-class MailServer(Controller):  # type: ignore[misc]
+class MailServer(Controller):
     """An SMTP server in a thread of its own; port 0 takes a free one.
 
     `refuse_with(451, times=2)` makes it refuse the next two mails; `on_mail` is called with each
@@ -72,6 +72,11 @@ class MailServer(Controller):  # type: ignore[misc]
 
     def refuse_with(self, code: int | None, times: int | None = None) -> None:
         self._refusals.set(code, times)
+
+    def stop(self, no_assert: bool = False) -> None:
+        """Stop listening; safe to repeat."""
+        if self._thread is not None:
+            super().stop(no_assert)
 
     async def handle_DATA(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope

@@ -1,9 +1,8 @@
-from typing import Literal, cast
-
 from shop.notifications.handlers import send_order_mail
 from shop.notifications.mailer import mailer
 from shop.ordering.messages import OrderConfirmed
 from todoke import Context, Settings
+from todoke.types import OnCrash
 
 
 def notifications(settings: Settings) -> Context:
@@ -21,8 +20,11 @@ def notifications(settings: Settings) -> Context:
     return context
 
 
-def _on_crash(settings: Settings) -> Literal["retry", "ask"]:
-    policy = settings.get("shop.mail_on_crash", "retry")
-    if policy not in ("retry", "ask"):
-        raise ValueError(f'shop.mail_on_crash is {policy!r}; write "retry" or "ask"')
-    return cast(Literal["retry", "ask"], policy)
+def _on_crash(settings: Settings) -> OnCrash:
+    match settings.get("shop.mail_on_crash", "retry"):
+        case "retry":
+            return "retry"
+        case "ask":
+            return "ask"
+        case other:
+            raise ValueError(f'shop.mail_on_crash is {other!r}; write "retry" or "ask"')

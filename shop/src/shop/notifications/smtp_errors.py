@@ -1,6 +1,7 @@
 """What an SMTP failure means: try again, or give up. Never says to whom the mail was going."""
 
 import re
+import ssl
 
 import aiosmtplib
 
@@ -18,6 +19,8 @@ def failure(error: Exception) -> TransientError | PermanentError:
             return _refusal(error.code, error.message)
         case TimeoutError():
             return TransientError("the mail server did not answer in time", code="SMTP_TIMEOUT")
+        case ssl.SSLError():
+            return TransientError("the mail server's certificate is not trusted", code="SMTP_TLS")
         case OSError():
             return TransientError("the mail server was not reached", code="SMTP_UNREACHABLE")
         case _:

@@ -53,16 +53,14 @@ def take_order(session: Session, order_id: int) -> Order:
     The write comes before the read: it waits for a rival's commit on every database, also on
     SQLite, which has no row locks.
     """
-    counted = session.execute(
+    session.execute(
         update(orders).where(orders.c.id == order_id).values(revision=orders.c.revision + 1)
     )
-    if counted.rowcount == 0:
-        raise OrderNotFound(order_id)
-    return session.get_one(Order, order_id, populate_existing=True)
+    return find_order(session, order_id)
 
 
 def find_order(session: Session, order_id: int) -> Order:
-    order = session.get(Order, order_id)
+    order = session.get(Order, order_id, populate_existing=True)
     if order is None:
         raise OrderNotFound(order_id)
     return order

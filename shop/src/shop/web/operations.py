@@ -1,7 +1,7 @@
 """Telling the operation log what a request did, and reading the log."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Request
@@ -22,14 +22,14 @@ class Operator:
     name: str
     path: str
 
-    def performed(self, operation_type: str, order: Order) -> OperationPerformed:
+    def performed(self, operation_type: str, order: Order, at: datetime) -> OperationPerformed:
         return OperationPerformed(
             subject=f"order-{order.id}",
             operation_type=operation_type,
             performed_by=self.name,
             request_path=self.path,
             details={"orderNumber": order.number, "status": order.status.value},
-            performed_at=datetime.now(UTC),
+            performed_at=at,
         )
 
 

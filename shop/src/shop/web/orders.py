@@ -1,7 +1,6 @@
 """Routes of orders. Each change, its event and its log entry are one transaction."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
@@ -30,15 +29,14 @@ def routes(app: Todoke) -> APIRouter:
     ) -> OrderView:
         with app.session() as session:
             order = change(session)
-            app.publish(session, operator.performed(operation_type, order))
+            app.publish(session, operator.performed(operation_type, order, app.clock.now()))
             return OrderView.of(order)
 
     @router.post("", status_code=201)
     def place(request: OrderRequest, operator: ByOperator) -> OrderView:
         def change(session: Session) -> Order:
-            return place_order(
-                session, request.order_lines(), request.customer_email, datetime.now(UTC)
-            )
+            lines, email = request.order_lines(), request.customer_email
+            return place_order(session, lines, email, app.clock.now())
 
         return perform("ORDER_PLACE", operator, change)
 

@@ -6,22 +6,22 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from shop.ordering.model import InvalidStatusTransition
 from shop.ordering.orders import OrderNotFound
+from shop.web.views import Outgoing
 
 # A body can be wrong in more places than anybody wants to read.
 _MOST_ERRORS = 50
 
 
-class FieldError(BaseModel):
+class FieldError(Outgoing):
     field: str
     message: str
 
 
-class Problem(BaseModel):
+class Problem(Outgoing):
     """The shape of every error, for the API's documentation."""
 
     type: str
@@ -29,7 +29,7 @@ class Problem(BaseModel):
     status: int
     detail: str
     code: str
-    currentStatus: str | None = None  # noqa: N815
+    current_status: str | None = None
     errors: list[FieldError] | None = None
 
 

@@ -1,0 +1,65 @@
+"""The command line: looks at an application, runs it, and acts on its dead letters.
+
+Commands find the application by `--app`, todoke.toml or TODOKE_APP, and do what the Python API
+does; they hold no rules of their own. Refusals are one line on stderr and exit code 1.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from todoke.cli.crash_points import crash_points
+from todoke.cli.dead_letters import dead_letters
+from todoke.cli.events import events
+from todoke.cli.migrate import migrate
+from todoke.cli.refusal import Commands
+from todoke.cli.settings import settings
+from todoke.cli.status import status
+from todoke.cli.worker.command import worker
+
+__all__ = ["main"]
+
+commands = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    # Help in frames is for people; a pipe or a file gets plain lines.
+    rich_markup_mode="rich" if sys.stdout.isatty() else None,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        try:
+            print(f"todoke {version('todoke')}")
+        except PackageNotFoundError:
+            print("todoke, not installed: run from its sources")
+        raise typer.Exit
+
+
+@commands.callback()
+def todoke(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """What you commit, arrives."""
+
+
+commands.command()(migrate)
+commands.command()(worker)
+commands.command()(status)
+commands.add_typer(events, name="events")
+commands.add_typer(dead_letters, name="dead-letters")
+commands.command()(settings)
+commands.command("crash-points")(crash_points)
+
+
+def main() -> None:
+    commands(prog_name="todoke")

@@ -1,0 +1,67 @@
+"""Reaching the application's database, with a clear word when it cannot be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from todoke.app import Todoke
+from todoke.cli.refusal import Refused
+from todoke.database import safe_url
+from todoke.databases import schema
+from todoke.databases.sqlite import READ_ONLY, in_memory
+
+
+@contextmanager
+def reading(app: Todoke) -> Iterator[Connection]:
+    """A transaction that only looks, so that on SQLite it waits for no writer."""
+    require_file(app)
+    with reachable(app), app.engine.connect() as connection:
+        connection.execution_options(**{READ_ONLY: True})
+        with connection.begin():
+            schema.check(connection, app.database)
+            yield connection
+
+
+@contextmanager
+def acting(app: Todoke) -> Iterator[Connection]:
+    """A transaction that commits at the end."""
+    require_file(app)
+    with reachable(app), app.engine.begin() as connection:
+        schema.check(connection, app.database)
+        yield connection
+
+
+@contextmanager
+def reachable(app: Todoke) -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        if not app.database.is_lost(error):
+            raise
+        raise Refused(unreachable(app, error)) from error
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
+        raise Refused("PostgreSQL needs a driver: pip install 'todoke[postgres]'.") from error
+
+
+def unreachable(app: Todoke, error: DBAPIError) -> str:
+    why = " ".join(str(error.orig).split())
+    return f"The database {safe_url(app.url)} cannot be reached: {why}"
+
+
+def require_file(app: Todoke) -> None:
+    """Connecting would create a missing SQLite file, and the typing error with it."""
+    name = app.url.database or ""
+    if app.url.get_backend_name() != "sqlite" or in_memory(app.url) or name.startswith("file:"):
+        return
+    if not Path(name).exists():
+        raise Refused(
+            f"There is no database {Path(name).absolute()}. `todoke migrate` creates it; if it "
+            "lies elsewhere, correct database.url."
+        )

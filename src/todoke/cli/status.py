@@ -1,0 +1,171 @@
+"""`todoke status`: one screen of figures."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+from sqlalchemy import select
+
+from todoke.app import Todoke
+from todoke.cli.finding import AppOption, JsonOption, application
+from todoke.cli.reach import reading
+from todoke.cli.refusal import Refused
+from todoke.cli.screen import console, counted, length, one_line, say, say_json, table
+from todoke.database import safe_url
+from todoke.errors import TodokeError
+from todoke.outbox.read import Status
+from todoke.runtime import Runtime
+
+_EVERY = 1.0
+
+
+def status(
+    app: AppOption = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what waits, what runs, what died, and who works."""
+    with application(app) as found:
+        show = _say_json if as_json else _say
+        if not watch:
+            show(_look(found))
+        elif as_json:
+            _watch_json(found)
+        else:
+            _watch(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One worker process; its lease is ok while it is renewed in time."""
+
+    id: str
+    name: str
+    started_at: datetime
+    lease_ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The figures at one moment."""
+
+    app: str
+    database: str
+    now: datetime
+    figures: Status
+    workers: list[Worker]
+
+
+def _look(app: Todoke) -> Look:
+    leases = Runtime(app).leases
+    with reading(app) as connection:
+        figures = app.events.status(connection)
+        living = leases.living(connection)
+        now = connection.execute(select(app.database.now)).scalar_one()
+    workers = [
+        Worker(str(one["id"]), one["name"], one["started_at"], one["id"] in living)
+        for one in figures.workers
+    ]
+    return Look(app.name, safe_url(app.url), now, figures, workers)
+
+
+def _data(look: Look) -> dict[str, Any]:
+    figures = look.figures
+    return {
+        "pending": figures.pending,
+        "processing": figures.processing,
+        "processed_last_minute": figures.processed_last_minute,
+        "dead_letters": figures.dead,
+        "oldest_pending_seconds": figures.oldest_pending,
+        "workers": [
+            {
+                "id": one.id,
+                "name": one.name,
+                "started_at": one.started_at,
+                "lease_ok": one.lease_ok,
+            }
+            for one in look.workers
+        ],
+    }
+
+
+def _screen(look: Look) -> list[Text]:
+    figures = look.figures
+    oldest = figures.oldest_pending
+    waiting = f"the oldest for {length(oldest)}" if oldest is not None and figures.pending else ""
+    return [
+        Text.assemble((look.app, "bold"), f"  {look.database}  {look.now:%H:%M:%S} UTC"),
+        Text(""),
+        _figure("pending", figures.pending, waiting, "yellow"),
+        _figure("processing", figures.processing, "", "cyan"),
+        _figure("processed", figures.processed_last_minute, "in the last minute", "green"),
+        _figure("dead letters", figures.dead, "open" if figures.dead else "", "red"),
+        Text(""),
+        *_workers(look),
+    ]
+
+
+def _figure(name: str, number: int, remark: str, style: str) -> Text:
+    shown = (f"{number:>9,}", f"bold {style}" if number else "dim")
+    return Text.assemble((f"{name:<14}", "dim"), shown, f"  {remark}" if remark else "")
+
+
+def _workers(look: Look) -> list[Text]:
+    if not look.workers:
+        return [Text("no worker is running", style="yellow")]
+    rows = [
+        (one.name, length(look.now - one.started_at), _lease(one.lease_ok)) for one in look.workers
+    ]
+    return [
+        Text(counted(len(rows), "worker"), style="bold"),
+        *table(["NAME", "SINCE", "LEASE"], rows, shrink=["NAME"]),
+    ]
+
+
+def _lease(is_ok: bool) -> Text:
+    return Text("ok", style="green") if is_ok else Text("ran out", style="red")
+
+
+def _say(look: Look) -> None:
+    say(*_screen(look))
+
+
+def _say_json(look: Look) -> None:
+    say_json(_data(look))
+
+
+def _watch(app: Todoke) -> None:
+    screen = console()
+    if not screen.is_terminal:
+        raise Refused("--watch needs a terminal. For programs there is --watch --json.")
+    pause = threading.Event()
+    with Live(console=screen, auto_refresh=False, screen=True) as live:
+        try:
+            while not pause.wait(0 if live.renderable is None else _EVERY):
+                live.update(Group(*_screen_or_trouble(app)), refresh=True)
+        except KeyboardInterrupt:
+            return
+
+
+def _screen_or_trouble(app: Todoke) -> list[Text]:
+    try:
+        return [*_screen(_look(app)), Text(""), Text("Ctrl-C ends", style="dim")]
+    except TodokeError as error:
+        return [Text(one_line(str(error)), style="red"), Text("trying again", style="dim")]
+
+
+def _watch_json(app: Todoke) -> None:
+    pause = threading.Event()
+    try:
+        while True:
+            say_json(_data(_look(app)), indent=None)
+            pause.wait(_EVERY)
+    except KeyboardInterrupt:
+        return

@@ -1,0 +1,81 @@
+"""Applications as tests build them, and what can be seen of their tables."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from todoke import Event, Key, Settings, Todoke
+from todoke.clock import Clock as AnyClock
+from todoke.operate import DeadLetter
+from todoke.testing import Clock
+
+
+class Placed(Event):
+    """The event most tests publish."""
+
+    order_id: Key[int]
+    note: str = ""
+
+
+class Shipped(Event, ordered=False):
+    order_id: int = 0
+
+
+@contextmanager
+def application(
+    url: str, *, clock: AnyClock | None = None, settings: dict[str, object] | None = None
+) -> Iterator[Todoke]:
+    """A migrated application under a test's clock, closed at the end."""
+    given = Settings(settings or {}, environment={})
+    app = Todoke(url, clock=clock or Clock(), settings=given)
+    app.random = lambda: 0.5
+    app.migrate()
+    try:
+        yield app
+    finally:
+        app.close()
+
+
+def publish(app: Todoke, *events: Event, **options: Any) -> None:
+    """Publish in a transaction of its own."""
+    with app.session() as session:
+        app.publish_all(session, events, **options)
+
+
+def living(app: Todoke) -> list[Row[Any]]:
+    """Rows of the outbox that are not settled, in the order of their ids."""
+    return rows(app, app.outbox_table.live)
+
+
+def history(app: Todoke) -> list[Row[Any]]:
+    return rows(app, app.outbox_table.history)
+
+
+def deliveries(app: Todoke) -> list[Row[Any]]:
+    return rows(app, app.inbox_table.live)
+
+
+def rows(app: Todoke, table: Any) -> list[Row[Any]]:
+    with app.engine.connect() as connection:
+        return list(connection.execute(select(table).order_by(table.c.id)))
+
+
+def letters(app: Todoke) -> list[DeadLetter]:
+    with app.session() as session:
+        return app.dead_letters.list(session).items
+
+
+def statuses(app: Todoke) -> list[tuple[str, int]]:
+    """Status and attempts of all that was published, oldest first."""
+    with app.session() as session:
+        found = app.events.list(session)
+    return [(one.status, one.attempts) for one in reversed(found)]
+
+
+async def in_thread(function: Any, *arguments: Any) -> Any:
+    return await asyncio.to_thread(function, *arguments)

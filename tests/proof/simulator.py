@@ -1,0 +1,367 @@
+"""Drives the real ticks on SQLite through one random schedule, from one seed.
+
+Every simulated process, handler call and client is a greenlet. The product's named crash points
+are where they yield; the scheduler draws who goes on, which process is killed, which one sleeps
+beyond its lease, and how far the clock moves. A killed process is abandoned where it stands: its
+open transactions are rolled back, all else it knew is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+from greenlet import GreenletExit, getcurrent, greenlet
+from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy.orm import Session
+
+from tests.proof import scenario, witness
+from tests.proof.evidence import Called, Evidence, Published
+from todoke import Settings, Todoke, crash
+from todoke.databases.sqlite import prepare
+from todoke.runtime import Runtime
+from todoke.testing import Clock
+from todoke.work.lease import RowLeases
+from todoke.work.perform import Call
+from todoke.work.slots import Finished
+
+LEASE = 3.0
+SETTINGS = {
+    "lease.duration": f"{LEASE}s",
+    "lease.renew": "2s",
+    "outbox.poll": "3s",
+    "retry.default": {"delays": ["1s", "2s", "2s"]},
+}
+
+
+class Rollback(Exception):
+    """A client changes its mind."""
+
+
+@dataclass(eq=False)
+class Actor:
+    """Something that runs until it yields."""
+
+    name: str
+    process: Process | None
+    thread: greenlet
+    wakes_at: float = 0.0
+    waits_for_lock: bool = False
+
+
+class SimulatedSlots:
+    """Each call becomes an actor of its process."""
+
+    def __init__(self, process: Process) -> None:
+        self._process, self._answers = process, list[Finished]()
+
+    def start(self, calls: Sequence[Call]) -> None:
+        for call in calls:
+            self._process.world.spawn(f"{call.handler.name}", self._run(call), self._process)
+
+    def finished(self) -> list[Finished]:
+        answers, self._answers = self._answers, []
+        return answers
+
+    def withdraw(self) -> list[Call]:
+        return []
+
+    def close(self) -> None:
+        pass
+
+    def _run(self, call: Call) -> Callable[[], None]:
+        def run() -> None:
+            answer = self._process.runtime.performer.perform(call)
+            self._answers.append((call, answer))
+            self._process.wake()
+
+        return run
+
+
+@dataclass(eq=False)
+class Process:
+    """A worker process: the application's real agents, ticked in random order."""
+
+    world: World
+    name: str
+    app: Todoke
+    runtime: Runtime = field(init=False)
+    owners: set[str] = field(default_factory=set)
+    actor: Actor | None = None
+
+    def __post_init__(self) -> None:
+        leases = RowLeases(self.app.worker_table, self.app.database, LEASE)
+        self.runtime = Runtime(self.app, leases=leases)
+        self._keepers = self.runtime.keepers()
+
+    def start(self) -> None:
+        """Start anew: nothing is left of what it knew but its statements."""
+        self.runtime.membership.id = None
+        self.runtime.membership.living = {}
+        # The rare search for rows of unknown owners would only hide what should not be there.
+        self._keepers[1]._next_search = float("inf")
+        self.actor = self.world.spawn(self.name, self._run, self)
+
+    def wake(self) -> None:
+        if self.actor is not None:
+            self.actor.wakes_at = 0.0
+
+    def _run(self) -> None:
+        worker = self.runtime.worker(SimulatedSlots(self))
+        agents = [worker, *self._keepers, self.runtime.membership]
+        due = dict.fromkeys(agents, 0.0)
+        with self.app.engine.connect() as connection:
+            self.runtime.membership.join(connection)
+            self._note_owner()
+            while True:
+                for agent in self.world.shuffled(agents):
+                    if agent is worker or due[agent] <= self.world.now:
+                        rest = agent.tick(connection)
+                        due[agent] = self.world.now + self._late(agent, rest)
+                        self._note_owner()
+                self.world.rest(min(due.values()))
+
+    def _late(self, agent: Any, rest: float) -> float:
+        """Keepers are busy elsewhere now and then; the lease is renewed a little off its time."""
+        if agent in self._keepers:
+            return rest * self.world.random.uniform(1, 4)
+        if agent is self.runtime.membership:
+            return rest * self.world.random.uniform(0.7, 1.3)
+        return rest
+
+    def _note_owner(self) -> None:
+        if (owner := self.runtime.membership.id) is not None:
+            self.owners.add(owner.hex)
+
+
+class World:
+    """One database, some processes, some clients, one source of chance."""
+
+    def __init__(self, url: str, processes: int = 2) -> None:
+        self.clock, self.random = Clock(), Random(0)
+        self._hub = getcurrent()
+        self.actors: list[Actor] = []
+        self._lock: Connection | None = None
+        self.evidence = Evidence(scenario.expected())
+        self.processes = [self._process(url, f"P{n}") for n in range(processes)]
+        self.client_app = self._app(url, "client")
+        self.client_app.migrate()
+        witness.install(self.client_app, by="actor()")
+        with self.client_app.engine.begin() as connection:
+            names = [row[0] for row in connection.execute(text(_TABLES))]
+        self._tables = [name for name in names if name != "todoke_version"]
+        self.faults = {"crash": 0.02, "sleep": 0.01}
+        self.hits: dict[str, int] = {}
+
+    def run(self, seed: int, events: int = 3) -> Evidence:
+        """One schedule: publish under faults, then a quiet period, then collect."""
+        self._reset(seed)
+        before = crash.arm(self._passage)
+        try:
+            for process in self.processes:
+                process.start()
+            self.spawn("client", self._client(events), None)
+            self._storm(steps=40 * events)
+            self._calm()
+        finally:
+            self._abandon_all()
+            crash.arm(before)
+        witness.collect(self.client_app.engine, self.client_app, self.evidence)
+        self._name_writers()
+        return self.evidence
+
+    def close(self) -> None:
+        for app in [self.client_app, *(one.app for one in self.processes)]:
+            app.engine.dispose()
+
+    # --- the scheduler -----------------------------------------------------------------------
+
+    def _storm(self, steps: int) -> None:
+        for _ in range(steps):
+            if self.random.random() < self.faults["crash"]:
+                self._crash_one()
+            if self.random.random() < self.faults["sleep"]:
+                self._put_to_sleep()
+            if not self._step():
+                return
+
+    def _calm(self) -> None:
+        """No more faults: everything must come to an end."""
+        for step in range(5000):
+            if step % 8 == 0 and not self._anything_living():
+                return
+            self._step()
+
+    def _step(self) -> bool:
+        ready = [one for one in self.actors if one.wakes_at <= self.now and not self._blocked(one)]
+        if not ready:
+            return self._advance()
+        actor = self.random.choice(ready)
+        actor.thread.switch()
+        if actor.thread.dead:
+            self.actors.remove(actor)
+        return True
+
+    def _advance(self) -> bool:
+        waits = [one.wakes_at for one in self.actors if not self._blocked(one)]
+        if not waits:
+            return False
+        self.clock.advance(f"{max(0.001, min(waits) - self.now):.6f}s")
+        return True
+
+    def _blocked(self, actor: Actor) -> bool:
+        return actor.waits_for_lock and self._lock is not None
+
+    def _crash_one(self) -> None:
+        process = self.random.choice(self.processes)
+        self._abandon([one for one in self.actors if one.process is process])
+        process.start()
+
+    def _put_to_sleep(self) -> None:
+        process = self.random.choice(self.processes)
+        until = self.now + LEASE * (1 + self.random.random())
+        for one in self.actors:
+            if one.process is process:
+                one.wakes_at = until
+
+    def _abandon(self, actors: Sequence[Actor]) -> None:
+        for actor in actors:
+            self.actors.remove(actor)
+            if actor.thread:
+                actor.thread.throw(GreenletExit)
+
+    def _abandon_all(self) -> None:
+        self._abandon(list(self.actors))
+
+    # --- what actors call --------------------------------------------------------------------
+
+    @property
+    def now(self) -> float:
+        return self.clock.monotonic()
+
+    def spawn(self, name: str, run: Callable[[], None], process: Process | None) -> Actor:
+        actor = Actor(name, process, greenlet(run, parent=self._hub))
+        self.actors.append(actor)
+        return actor
+
+    def rest(self, until: float) -> None:
+        self._current().wakes_at = until
+        self._hub.switch()
+
+    def shuffled(self, agents: list[Any]) -> list[Any]:
+        return self.random.sample(agents, len(agents))
+
+    def _passage(self, name: str) -> None:
+        self.hits[name] = self.hits.get(name, 0) + 1
+        if getcurrent() is not self._hub:
+            self._hub.switch()
+
+    def _current(self) -> Actor:
+        return next(one for one in self.actors if one.thread is getcurrent())
+
+    def _take_lock(self, connection: Connection) -> None:
+        if getcurrent() is self._hub:
+            return
+        actor = self._current()
+        while self._lock is not None:
+            actor.waits_for_lock = True
+            self._hub.switch()
+        actor.waits_for_lock = False
+        self._lock = connection
+
+    def _give_lock(self, connection: Connection) -> None:
+        if self._lock is connection:
+            self._lock = None
+
+    def _called(self, event_id: str, handler: str) -> str:
+        token = f"{len(self.evidence.called)}"
+        self.evidence.called.append(Called(event_id, handler, token))
+        return token
+
+    # --- clients -----------------------------------------------------------------------------
+
+    def _client(self, events: int) -> Callable[[], None]:
+        def run() -> None:
+            for number in range(events):
+                kind = self.random.choices(list(scenario.KINDS), scenario.WEIGHTS)[0]
+                self._publish(kind(case=number), give_up=self.random.random() < 0.15)
+
+        return run
+
+    def _publish(self, wish: scenario.Proven, *, give_up: bool) -> None:
+        try:
+            with Session(self.client_app.engine) as session, session.begin():
+                message = self.client_app.publish(session, wish)
+                session.flush()
+                if give_up:
+                    raise Rollback
+        except Rollback:
+            pass
+        told = "fail" if give_up else "ok"
+        body = wish.model_dump_json()
+        kind = type(wish).__name__
+        self.evidence.published.append(Published(message.id.hex, kind, body, told))
+
+    # --- set-up ------------------------------------------------------------------------------
+
+    def _process(self, url: str, name: str) -> Process:
+        app = self._app(url, name)
+        scenario.register(app, self._called)
+        return Process(self, name, app)
+
+    def _app(self, url: str, name: str) -> Todoke:
+        engine = create_engine(url, connect_args={"check_same_thread": False})
+        # Before todoke's own listeners: whoever begins waits here, not in SQLite.
+        event.listen(engine, "begin", self._take_lock)
+        event.listen(engine, "commit", self._give_lock)
+        event.listen(engine, "rollback", self._give_lock)
+        prepare(engine)
+
+        @event.listens_for(engine, "connect")
+        def introduce(raw: Any, _record: object) -> None:
+            raw.create_function("actor", 0, lambda: name)
+            raw.execute("PRAGMA synchronous=OFF")
+
+        settings = Settings(SETTINGS, environment={})
+        return Todoke(engine, settings=settings, clock=self.clock, random=self.random)
+
+    def _reset(self, seed: int) -> None:
+        self.random.seed(seed)
+        self.clock.set(Clock().now())
+        self.evidence = Evidence(scenario.expected())
+        for process in self.processes:
+            process.owners.clear()
+            process.app.identities._last = 0
+        self.client_app.identities._last = 0
+        with self.client_app.engine.begin() as connection:
+            for name in self._tables:
+                connection.exec_driver_sql(f"DELETE FROM {name}")  # noqa: S608
+
+    def _anything_living(self) -> bool:
+        with self.client_app.engine.connect() as connection:
+            raw = connection.connection.cursor()
+            count = (
+                "SELECT (SELECT count(*) FROM todoke_outbox) + (SELECT count(*) FROM todoke_inbox)"
+            )
+            return bool(raw.execute(count).fetchone()[0])
+
+    def _name_writers(self) -> None:
+        """Tell each writer by the owner it wrote for, where that owner was its own."""
+        owners = {owner: one.name for one in self.processes for owner in one.owners}
+        self.evidence.witnessed = [
+            replace(one, by=one.owner if owners.get(one.owner or "") == one.by else one.by)
+            for one in self.evidence.witnessed
+        ]
+        chained = {one.event for one in self.evidence.settled} | {
+            one.event for one in self.evidence.living
+        }
+        known = {one.event for one in self.evidence.published}
+        # What a handler answered is published by the engine: known by where it is found.
+        for new in chained - known:
+            found = Published(new, "Mailed", "", "unknown")
+            self.evidence.published.append(found)
+
+
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"

@@ -1,0 +1,174 @@
+"""Judges a run by its evidence: a pure function from evidence to violations.
+
+1. Nothing lost     what was committed ended, at every handler; what was not left no trace
+2. Effects once     a session's effect stands there once if processed, never if dead
+3. Fenced           only the present holder of a row ends it; attempts only grow
+4. One place        every row is living, settled or dead: exactly one of them
+5. Letters complete a dead letter carries its payload and says why it died
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.proof.evidence import Evidence, Expected, Published, Witnessed
+
+LOST, TWICE, UNFENCED, PLACES, INCOMPLETE = (
+    "nothing lost",
+    "effects once",
+    "fenced",
+    "one place",
+    "letters complete",
+)
+ERROR_CLASSES = {"permanent", "transient", "business", "timeout"}
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    invariant: str
+    event: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.event}: {self.what}"
+
+
+def verify(evidence: Evidence) -> list[Violation]:
+    return [
+        *_nothing_lost(evidence),
+        *_effects_once(evidence),
+        *_fenced(evidence),
+        *_one_place(evidence),
+        *_letters_complete(evidence),
+    ]
+
+
+def _nothing_lost(evidence: Evidence) -> Iterator[Violation]:
+    present = _places(evidence)
+    called = {(one.event, one.handler) for one in evidence.called}
+    for one in evidence.published:
+        traces = [place for place in present if place[0] == one.event]
+        if one.told == "fail":
+            if traces:
+                yield Violation(LOST, one.event, "was rolled back, yet it is there")
+        elif one.told == "ok" or traces:
+            yield from _arrived(evidence, one, called)
+    known = {one.event for one in evidence.published}
+    for event in {place[0] for place in present} - known:
+        yield Violation(LOST, event, "nobody published it")
+
+
+def _arrived(
+    evidence: Evidence, published: Published, called: set[tuple[str, str]]
+) -> Iterator[Violation]:
+    expected = evidence.expected[published.kind]
+    settled = {(one.event, one.handler) for one in evidence.settled}
+    dead = {(one.event, one.handler): one.code for one in evidence.letters if not one.redriven}
+    for wish in expected:
+        # One handler takes the event in place, so its row names no handler.
+        row = (published.event, wish.handler if len(expected) > 1 else None)
+        unrouted = (published.event, None)
+        if row in settled:
+            if wish.must_die:
+                yield Violation(LOST, published.event, f"{wish.handler} should have given it up")
+            elif (published.event, wish.handler) not in called:
+                yield Violation(LOST, published.event, f"settled, but {wish.handler} never ran")
+        elif row in dead or (unrouted in dead and unrouted not in settled):
+            code = dead.get(row) or dead[unrouted]
+            if code not in wish.may_die_of:
+                yield Violation(LOST, published.event, f"{wish.handler} died of {code}")
+        else:
+            yield Violation(LOST, published.event, f"never arrived at {wish.handler}")
+
+
+def _effects_once(evidence: Evidence) -> Iterator[Violation]:
+    found = Counter((one.event, one.handler) for one in evidence.effects)
+    for (event, handler), count in found.items():
+        if count > 1:
+            yield Violation(TWICE, event, f"{handler} took effect {count} times")
+    settled = {(one.event, one.handler) for one in evidence.settled}
+    for published in evidence.published:
+        for wish in _session_wishes(evidence, published):
+            row = (
+                published.event,
+                wish.handler if len(evidence.expected[published.kind]) > 1 else None,
+            )
+            took = found[published.event, wish.handler]
+            if row in settled and took == 0:
+                yield Violation(TWICE, published.event, f"{wish.handler} settled, no effect")
+            if row not in settled and took > 0:
+                yield Violation(TWICE, published.event, f"{wish.handler} took effect, not settled")
+
+
+def _session_wishes(evidence: Evidence, published: Published) -> list[Expected]:
+    return [one for one in evidence.expected[published.kind] if one.uses_session]
+
+
+def _fenced(evidence: Evidence) -> Iterator[Violation]:
+    rows: defaultdict[tuple[str, int], list[Witnessed]] = defaultdict(list)
+    for one in evidence.witnessed:
+        rows[one.place, one.row].append(one)
+    for (place, number), seen in rows.items():
+        yield from _fenced_row(f"{place} row {number}", seen)
+
+
+def _fenced_row(name: str, seen: list[Witnessed]) -> Iterator[Violation]:
+    holder: Witnessed | None = None
+    highest = 0
+    for one in seen:
+        if one.what == "claimed":
+            if holder is not None:
+                yield Violation(
+                    UNFENCED, name, f"claimed by {one.owner} while {holder.owner} had it"
+                )
+            if one.attempt <= highest:
+                yield Violation(UNFENCED, name, f"attempt {one.attempt} was counted before")
+            holder, highest = one, max(highest, one.attempt)
+            continue
+        if holder is None or (one.owner, one.attempt) != (holder.owner, holder.attempt):
+            yield Violation(
+                UNFENCED, name, f"{one.what} by attempt {one.attempt}, not the holder's"
+            )
+        elif one.by is not None and one.by != one.owner and not _is_rescue(one):
+            yield Violation(UNFENCED, name, f"{one.what} by {one.by}, held by {one.owner}")
+        holder = None
+
+
+def _is_rescue(one: Witnessed) -> bool:
+    return one.state in ("suspect", "OUTCOME_UNKNOWN", "CRASHED")
+
+
+def _one_place(evidence: Evidence) -> Iterator[Violation]:
+    for (event, handler), places in _places(evidence).items():
+        if len(places) != 1:
+            yield Violation(PLACES, event, f"{handler or 'the event'} is {' and '.join(places)}")
+
+
+def _places(evidence: Evidence) -> dict[tuple[str, str | None], list[str]]:
+    places: defaultdict[tuple[str, str | None], list[str]] = defaultdict(list)
+    for living in evidence.living:
+        places[living.event, living.handler].append("living")
+    for settled in evidence.settled:
+        places[settled.event, settled.handler].append("settled")
+    for letter in evidence.letters:
+        if not letter.redriven:
+            places[letter.event, letter.handler].append("dead")
+    return places
+
+
+def _letters_complete(evidence: Evidence) -> Iterator[Violation]:
+    bodies = {one.event: one.body for one in evidence.published}
+    for letter in evidence.letters:
+        missing = [name for name in ("error_class", "code", "message") if not getattr(letter, name)]
+        if missing:
+            yield Violation(INCOMPLETE, letter.event, f"says nothing of {', '.join(missing)}")
+        if letter.error_class not in ERROR_CLASSES:
+            yield Violation(INCOMPLETE, letter.event, f"error class {letter.error_class!r}")
+        if letter.attempts < 1:
+            yield Violation(INCOMPLETE, letter.event, f"{letter.attempts} attempts")
+        if letter.body != bodies.get(letter.event, letter.body):
+            yield Violation(INCOMPLETE, letter.event, "its payload is not what was published")
+        if letter.code.endswith("_ERROR") and "Traceback" not in letter.traceback:
+            yield Violation(INCOMPLETE, letter.event, "an exception without its traceback")

@@ -1,0 +1,114 @@
+"""Triggers that let the database itself witness claims and endings, on both kinds."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, Engine, text
+
+from tests.proof.evidence import Effect, Evidence, Letter, Living, Settled, Witnessed
+from todoke import Todoke
+
+PLACES = ("outbox", "inbox")
+
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS witness (seq {serial}, what TEXT, place TEXT, row_id BIGINT, "
+    "owner TEXT, attempt INT, state TEXT, by TEXT)",
+    "CREATE TABLE IF NOT EXISTS effects (event TEXT, handler TEXT, token TEXT)",
+)
+_CHANGES = {
+    "claimed": "NEW.owner IS NOT NULL AND (OLD.owner IS NULL OR OLD.attempt <> NEW.attempt)",
+    "freed": "NEW.owner IS NULL AND OLD.owner IS NOT NULL",
+}
+
+
+def install(app: Todoke, *, by: str = "NULL") -> None:
+    """Create the witness tables and triggers; `by` is SQL that names who is writing."""
+    with app.engine.begin() as connection:
+        sqlite = app.database.kind == "sqlite"
+        serial = "INTEGER PRIMARY KEY AUTOINCREMENT" if sqlite else "BIGSERIAL PRIMARY KEY"
+        for table in TABLES:
+            connection.execute(text(table.format(serial=serial)))
+        for place in PLACES:
+            for statement in _triggers(app, place, by, sqlite=sqlite):
+                connection.exec_driver_sql(statement)
+
+
+def _triggers(app: Todoke, place: str, by: str, *, sqlite: bool) -> list[str]:
+    work = app.outbox_table if place == "outbox" else app.inbox_table
+    letters = app.metadata.tables[_name(app, "dead_letters")]
+    found = []
+    for what, condition in _CHANGES.items():
+        row = "NEW" if what == "claimed" else "OLD"
+        values = f"'{what}', '{place}', {row}.id, {row}.owner, {row}.attempt, NEW.state, {by}"
+        name = f"{place}_{what}"
+        found += _trigger(name, f"UPDATE ON {work.live}", condition, values, sqlite=sqlite)
+    for what, table, number in (
+        ("processed", work.history, "NEW.id"),
+        ("died", letters, "NEW.item_id"),
+    ):
+        source = f"NEW.source = '{work.source}'" if what == "died" else "TRUE"
+        told = "NEW.error_code" if what == "died" else "NULL"
+        values = f"'{what}', '{place}', {number}, NEW.owner, NEW.attempt, {told}, {by}"
+        name = f"{place}_{what}"
+        found += _trigger(name, f"INSERT ON {table}", source, values, sqlite=sqlite)
+    return found
+
+
+def _trigger(name: str, on: str, condition: str, values: str, *, sqlite: bool) -> list[str]:
+    columns = "what, place, row_id, owner, attempt, state, by"
+    insert = f"INSERT INTO witness ({columns}) VALUES ({values})"  # noqa: S608
+    if sqlite:
+        return [f"CREATE TRIGGER {name} AFTER {on} WHEN {condition} BEGIN {insert}; END"]
+    return [
+        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN IF {condition} THEN {insert}; END IF; RETURN NULL; END $$",
+        f"CREATE TRIGGER {name} AFTER {on} FOR EACH ROW EXECUTE FUNCTION {name}()",
+    ]
+
+
+def collect(engine: Engine, app: Todoke, evidence: Evidence) -> None:
+    """Read the final state into the evidence, with plain SQL of our own."""
+    with engine.connect() as connection:
+        _collect(connection, app, evidence)
+        connection.rollback()
+
+
+def _collect(connection: Connection, app: Todoke, evidence: Evidence) -> None:
+    def rows(statement: str) -> list[tuple[object, ...]]:
+        return [tuple(row) for row in connection.execute(text(statement))]
+
+    for place in PLACES:
+        live, history = _name(app, place), _name(app, f"{place}_history")
+        for event, handler in rows(f"SELECT message_id, handler FROM {live}"):  # noqa: S608
+            evidence.living.append(Living(_id(event), _text(handler)))
+        for event, handler in rows(f"SELECT message_id, handler FROM {history}"):  # noqa: S608
+            evidence.settled.append(Settled(_id(event), _text(handler)))
+    letters = _name(app, "dead_letters")
+    for row in rows(
+        "SELECT message_id, handler, body, error_class, error_code, error_message, "  # noqa: S608
+        f"error_traceback, attempt - spared, closed_as FROM {letters}"
+    ):
+        event, handler, *told, attempts, closed = row
+        texts = [str(one or "") for one in told]
+        number = int(str(attempts))
+        letter = Letter(_id(event), _text(handler), *texts, number, closed == "redriven")
+        evidence.letters.append(letter)
+    for event, handler, token in rows("SELECT event, handler, token FROM effects"):
+        evidence.effects.append(Effect(str(event), str(handler), str(token)))
+    for what, place, number, owner, attempt, state, by in rows(
+        "SELECT what, place, row_id, owner, attempt, state, by FROM witness ORDER BY seq"
+    ):
+        seen = (int(str(number)), owner and _id(owner), int(str(attempt)), state, by)
+        evidence.witnessed.append(Witnessed(what, place, *seen))  # type: ignore[arg-type]
+
+
+def _name(app: Todoke, table: str) -> str:
+    prefix = f"{app.database.schema}." if app.database.schema else ""
+    return f"{prefix}{app.database.prefix}{table}"
+
+
+def _id(value: object) -> str:
+    return str(value).replace("-", "")
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

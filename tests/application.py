@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from random import Random
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Row, select
 
@@ -13,6 +14,7 @@ from todoke import Event, Key, Settings, Todoke
 from todoke.clock import Clock as AnyClock
 from todoke.operate import DeadLetter
 from todoke.testing import Clock
+from todoke.work.lease import RowLeases
 
 
 class Placed(Event):
@@ -33,7 +35,7 @@ def application(
     """A migrated application under a test's clock, closed at the end."""
     given = Settings(settings or {}, environment={})
     app = Todoke(url, clock=clock or Clock(), settings=given)
-    app.random = lambda: 0.5
+    app.random = Steady([0.5])
     app.migrate()
     try:
         yield app
@@ -77,5 +79,26 @@ def statuses(app: Todoke) -> list[tuple[str, int]]:
     return [(one.status, one.attempts) for one in reversed(found)]
 
 
-async def in_thread(function: Any, *arguments: Any) -> Any:
-    return await asyncio.to_thread(function, *arguments)
+def register(app: Todoke, seconds: float = 15, **handlers: Sequence[str]) -> UUID:
+    """A worker process that is alive for so long; its handlers by event type."""
+    worker = app.identities.draw()
+    registers = {f"*/{kind}": names for kind, names in handlers.items()}
+    with app.engine.begin() as connection:
+        leases(app, seconds).register(connection, worker, "elsewhere:1", {}, registers)
+    return worker
+
+
+def leases(app: Todoke, seconds: float = 15) -> RowLeases:
+    return RowLeases(app.worker_table, app.database, seconds)
+
+
+class Steady(Random):
+    """Numbers that a test chose, over and over."""
+
+    def __init__(self, numbers: Sequence[float]) -> None:
+        super().__init__(0)
+        self._numbers, self._next = numbers, 0
+
+    def random(self) -> float:
+        self._next += 1
+        return self._numbers[(self._next - 1) % len(self._numbers)]

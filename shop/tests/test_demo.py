@@ -19,8 +19,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="watches process
 
 @contextmanager
 def demo(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    ports = ["--web-port", "0", "--mail-port", "0", "--smtp-port", "0"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "shop.demo", *arguments],
+        [sys.executable, "-m", "shop.demo", *ports, *arguments],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -8,7 +8,7 @@ from collections import Counter
 
 log = logging.getLogger("todoke")
 
-_ADDRESS = re.compile(r"[\w.+-]+@([\w-]+(?:\.[\w-]+)+)")
+_ADDRESS = re.compile(r"[\w.+-]{1,64}@([\w-]{1,63}(?:\.[\w-]{1,63})+)")
 
 
 class Counts(Counter[str]):
@@ -16,5 +16,6 @@ class Counts(Counter[str]):
 
 
 def masked(text: str) -> str:
-    """Text without mail addresses, for logs and error messages."""
-    return _ADDRESS.sub(r"***@\1", text)
+    """Text without mail addresses, for logs and error messages; any database can keep it."""
+    writable = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
+    return _ADDRESS.sub(r"***@\1", writable)

@@ -11,9 +11,11 @@ PLACES = ("outbox", "inbox")
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS witness (seq {serial}, what TEXT, place TEXT, row_id BIGINT, "
-    "owner TEXT, attempt INT, state TEXT, by TEXT)",
+    "owner TEXT, attempt INT, state TEXT, by TEXT, at DOUBLE PRECISION)",
     "CREATE TABLE IF NOT EXISTS effects (event TEXT, handler TEXT, token TEXT)",
+    "CREATE TABLE IF NOT EXISTS worker_names (id TEXT, name TEXT)",
 )
+_SQLITE_NOW = "(julianday('now') - 2440587.5) * 86400.0"
 _CHANGES = {
     "claimed": "NEW.owner IS NOT NULL AND (OLD.owner IS NULL OR OLD.attempt <> NEW.attempt)",
     "freed": "NEW.owner IS NULL AND OLD.owner IS NOT NULL",
@@ -27,9 +29,24 @@ def install(app: Todoke, *, by: str = "NULL") -> None:
         serial = "INTEGER PRIMARY KEY AUTOINCREMENT" if sqlite else "BIGSERIAL PRIMARY KEY"
         for table in TABLES:
             connection.execute(text(table.format(serial=serial)))
+        for statement in _remembered(app, sqlite=sqlite):
+            connection.exec_driver_sql(statement)
         for place in PLACES:
             for statement in _triggers(app, place, by, sqlite=sqlite):
                 connection.exec_driver_sql(statement)
+
+
+def _remembered(app: Todoke, *, sqlite: bool) -> list[str]:
+    """Workers' names outlive their rows."""
+    insert = "INSERT INTO worker_names VALUES (NEW.id, NEW.name)"
+    on = f"INSERT ON {app.worker_table}"
+    if sqlite:
+        return [f"CREATE TRIGGER remembered AFTER {on} BEGIN {insert}; END"]
+    return [
+        "CREATE FUNCTION remembered() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN {insert}; RETURN NULL; END $$",
+        f"CREATE TRIGGER remembered AFTER {on} FOR EACH ROW EXECUTE FUNCTION remembered()",
+    ]
 
 
 def _triggers(app: Todoke, place: str, by: str, *, sqlite: bool) -> list[str]:
@@ -54,8 +71,9 @@ def _triggers(app: Todoke, place: str, by: str, *, sqlite: bool) -> list[str]:
 
 
 def _trigger(name: str, on: str, condition: str, values: str, *, sqlite: bool) -> list[str]:
-    columns = "what, place, row_id, owner, attempt, state, by"
-    insert = f"INSERT INTO witness ({columns}) VALUES ({values})"  # noqa: S608
+    columns = "what, place, row_id, owner, attempt, state, by, at"
+    now = _SQLITE_NOW if sqlite else "extract(epoch FROM clock_timestamp())"
+    insert = f"INSERT INTO witness ({columns}) VALUES ({values}, {now})"  # noqa: S608
     if sqlite:
         return [f"CREATE TRIGGER {name} AFTER {on} WHEN {condition} BEGIN {insert}; END"]
     return [

@@ -159,7 +159,7 @@ def test_an_event_published_after_the_commit_is_refused(app: Todoke, session: Se
     session.add(Order(id=1))
     with pytest.raises(Exception, match="committed"):
         session.commit()
-    session.rollback()
+    session.close()
     assert published(app) == []
 
 

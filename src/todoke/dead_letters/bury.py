@@ -52,10 +52,9 @@ class Burial:
             .with_for_update()
         )
         target = [*new, *moved, "died_at"]
-        written = connection.execute(
-            insert(letters).from_select(target, row, include_defaults=False)
-        ).rowcount
-        if written != 1:
+        copy = insert(letters).from_select(target, row, include_defaults=False)
+        # By RETURNING: not every driver counts the rows of an INSERT … SELECT.
+        if connection.execute(copy.returning(letters.c.id)).first() is None:
             return False
         connection.execute(delete(live).where(guard))
         return True

@@ -50,7 +50,7 @@ class Claims:
             rows = connection.execute(statement, values).all()  # type: ignore[call-overload]
             crash.point("claim.before_commit")
         crash.point("claim.after_commit")
-        return sorted((Item(*row) for row in rows), key=lambda item: item.id)
+        return sorted((Item(*row) for row in rows), key=lambda item: (item.priority, item.id))
 
 
 class Suspects:

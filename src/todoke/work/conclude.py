@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from todoke.clock import Clock
 from todoke.duration import seconds
 from todoke.errors import (
@@ -63,23 +65,33 @@ class Conclusions:
             case Done():
                 return Processed(item, then=then)
             case Skip(reason):
-                return Processed(item, note=reason)
+                return Processed(item, note=masked(reason))
             case Snooze(until):
                 return Later(item, self._until(until), spared=True, of=handler.retry.attempts)
             case Reject(reason):
-                return Dead(item, Failure("permanent", outcome.code or "REJECTED", masked(reason)))
+                code = _code(outcome.code, "REJECTED")
+                return Dead(item, Failure("permanent", code, masked(reason)))
             case Retry(after):
-                failure = Failure("transient", outcome.code or "RETRY", masked(outcome.reason))
+                code = _code(outcome.code, "RETRY")
+                failure = Failure("transient", code, masked(outcome.reason))
                 return self._again(item, handler, failure, after)
 
     def settle_error(self, item: Item, handler: Handler, error: BaseException) -> Settlement:
+        try:
+            return self._by_class(item, handler, error)
+        except Exception as worse:
+            # A classifier that fails, an error that cannot be told: still just a failed attempt.
+            return self._again(item, handler, describe(worse, "transient"), None)
+
+    def _by_class(self, item: Item, handler: Handler, error: BaseException) -> Settlement:
         kind = classify(error, handler)
         failure = describe(error, kind)
         if kind == "permanent":
             return Dead(item, failure)
         if kind == "business":
             return self._business(item, handler, error, failure)
-        return self._again(item, handler, failure, getattr(error, "after", None))
+        after = error.after if isinstance(error, TransientError) else None
+        return self._again(item, handler, failure, after)
 
     def _business(
         self, item: Item, handler: Handler, error: BaseException, failure: Failure
@@ -129,14 +141,13 @@ def classify(error: BaseException, handler: Handler) -> ErrorClass:
 
 
 def describe(error: BaseException, kind: ErrorClass) -> Failure:
-    code = getattr(error, "code", None)
-    text = masked(str(error)) or type(error).__name__
-    trail = masked("".join(traceback.format_exception(error)))
-    return Failure(
-        kind,
-        str(code)[:100]
-        if isinstance(code, str) and code
-        else screaming(type(error).__name__)[:100],
-        text[:_LONGEST_TEXT],
-        trail[-_LONGEST_TEXT:],
-    )
+    # SQLAlchemy's `code` is the address of a page of its manual.
+    own = None if isinstance(error, SQLAlchemyError) else getattr(error, "code", None)
+    text = str(error)[:_LONGEST_TEXT] or type(error).__name__
+    trail = "".join(traceback.format_exception(error))[-_LONGEST_TEXT:]
+    code = _code(own, screaming(type(error).__name__))
+    return Failure(kind, code, masked(text), masked(trail))
+
+
+def _code(given: object, otherwise: str) -> str:
+    return masked(given if isinstance(given, str) and given else otherwise)[:100]

@@ -16,6 +16,7 @@ class Item:
     message_id: UUID
     context: str
     queue: str
+    priority: int
     type: str
     version: int
     aggregate: str

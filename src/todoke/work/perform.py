@@ -99,7 +99,7 @@ class Performer:
             return self._conclusions.settle(call.item, call.handler, outcome, then)
         except LeaseLost:
             return Fenced(call.item)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return self._conclusions.settle_error(call.item, call.handler, error)
 
     async def perform_async(self, call: Call) -> Answer:
@@ -114,7 +114,9 @@ class Performer:
             return self._conclusions.settle(call.item, call.handler, outcome, then)
         except LeaseLost:
             return Fenced(call.item)
-        except Exception as error:
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             return self._conclusions.settle_error(call.item, call.handler, _told(error, call))
 
     # --- def ---------------------------------------------------------------------------------
@@ -270,7 +272,13 @@ def _asks(call: Call) -> bool:
     return call.handler.on_crash == "ask"
 
 
-def _told(error: Exception, call: Call) -> Exception:
+def _is_cancelled() -> bool:
+    """This slot itself is to end, not just something the handler waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _told(error: BaseException, call: Call) -> BaseException:
     if isinstance(error, TimeoutError) and not str(error):
         return TimeoutError(f"{call.handler.where} took longer than {call.handler.timeout:g} s.")
     return error

@@ -12,7 +12,7 @@ from typing import NoReturn
 from shop.demo.children import ChildEnded, Children
 from shop.demo.client import Site
 from shop.demo.deliveries import Deliveries
-from shop.demo.ports import free_port
+from shop.demo.ports import Ports
 from shop.demo.setup import Places, environment, prepare
 from shop.demo.story import tell
 
@@ -24,7 +24,7 @@ def main() -> int:
     options = _options()
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        run(Places(Path("var").absolute()), once=options.once)
+        run(Places(Path("var").absolute()), Ports.free(options), once=options.once)
     except KeyboardInterrupt:
         print("\nStopped.")
     except (ChildEnded, TimeoutError) as failed:
@@ -33,12 +33,12 @@ def main() -> int:
     return 0
 
 
-def run(places: Places, once: bool) -> None:
-    shop, mail, smtp_port = Site(free_port(8000)), Site(free_port(8025)), free_port(1025)
-    told = environment(places, smtp_port)
+def run(places: Places, ports: Ports, once: bool) -> None:
+    shop, mail = Site(ports.web), Site(ports.mail)
+    told = environment(places, ports.smtp)
     app = prepare(places, told)
     with Children(places.logs, told) as children:
-        _start(children, shop, mail, smtp_port)
+        _start(children, shop, mail, ports.smtp)
         print(f"The shop runs; its logs are in {places.logs}.\n\nWhat happens:")
         deliveries = Deliveries(app, mail)
         confirmed = tell(shop)
@@ -100,6 +100,11 @@ def _wait(children: Children, until: Callable[[], bool], limit: float | None) ->
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser("shop.demo", description="Run the whole shop on one machine.")
     parser.add_argument("--once", action="store_true", help="end when the first mails arrived")
+    parser.add_argument("--web-port", type=int, default=8000, help="another one where taken")
+    parser.add_argument("--mail-port", type=int, default=8025, help="of the mail catcher's page")
+    parser.add_argument(
+        "--smtp-port", type=int, default=1025, help="0 takes any, as for the others"
+    )
     return parser.parse_args()
 
 

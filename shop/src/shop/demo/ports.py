@@ -1,8 +1,26 @@
 import socket
+from argparse import Namespace
+from dataclasses import dataclass
+from typing import Self
 
 
-def free_port(wanted: int) -> int:
-    """The wanted port, or any other where it is taken."""
+@dataclass(frozen=True)
+class Ports:
+    web: int
+    mail: int
+    smtp: int
+
+    @classmethod
+    def free(cls, wanted: Namespace) -> Self:
+        """The wanted ports, or any other where one is taken."""
+        return cls(
+            _free(wanted.web_port),
+            _free(wanted.mail_port),
+            _free(wanted.smtp_port),
+        )
+
+
+def _free(wanted: int) -> int:
     for port in (wanted, 0):
         with socket.socket() as probe:
             # As servers do, so that a port just left counts as free.

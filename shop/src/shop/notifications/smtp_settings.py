@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Self
 
 from shop.text import is_address
 from todoke import Settings
@@ -32,7 +33,7 @@ class SmtpSettings:
             )
 
     @classmethod
-    def read(cls, settings: Settings) -> "SmtpSettings":
+    def read(cls, settings: Settings) -> Self:
         ca_file = _read(settings, "ca_file")
         return cls(
             host=_read(settings, "host") or cls.host,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Self
 
 # No I, L, O, U: numbers are read out on the telephone.
 _LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -54,7 +55,7 @@ class Order:
     id: int = field(init=False)
 
     @classmethod
-    def place(cls, lines: Sequence[OrderLine], customer_email: str | None, at: datetime) -> "Order":
+    def place(cls, lines: Sequence[OrderLine], customer_email: str | None, at: datetime) -> Self:
         return cls(order_number(at), customer_email, at, list(lines))
 
     @property

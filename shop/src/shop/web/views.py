@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -75,7 +75,7 @@ class OrderView(Outgoing):
     lines: list[LineView]
 
     @classmethod
-    def of(cls, order: Order) -> "OrderView":
+    def of(cls, order: Order) -> Self:
         return cls(
             id=order.id,
             order_number=order.number,
@@ -108,7 +108,7 @@ class OperationView(Outgoing):
     performed_at: datetime
 
     @classmethod
-    def of(cls, operation: Operation) -> "OperationView":
+    def of(cls, operation: Operation) -> Self:
         return cls.model_validate(operation, from_attributes=True)
 
 

@@ -1,0 +1,59 @@
+"""The application that the commands are tried on."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from todoke import Attempt, Context, Event, Key, PermanentError, Personal, Todoke
+
+TOO_HEAVY = 100
+
+parcels = Context("parcels")
+
+
+class ParcelSent(Event):
+    parcel: Key[int]
+    mail: Personal[str]
+    weight: int
+    remark: str = ""
+
+
+class ParcelHeld(Event, ordered=False):
+    """Its handler runs until a file called `go` lies in the current directory."""
+
+
+class ParcelStuck(Event, ordered=False):
+    """Its handler hangs for ever."""
+
+
+class ParcelLost(Event, ordered=False):
+    """Nobody handles it."""
+
+    finder: str = ""
+
+
+@parcels.on(ParcelSent)
+def tell(event: ParcelSent, attempt: Attempt) -> None:
+    attempt.log.info("parcel %d goes to %s", event.parcel, event.mail)
+    if event.weight > TOO_HEAVY:
+        raise PermanentError(f"{event.weight} kg for {event.mail}", code="TOO_HEAVY")
+
+
+@parcels.on(ParcelHeld)
+def hold(event: ParcelHeld) -> None:
+    Path("held").touch()
+    pause = threading.Event()
+    while not Path("go").exists():
+        pause.wait(0.02)
+
+
+@parcels.on(ParcelStuck, timeout="100ms")
+def hang(event: ParcelStuck) -> None:
+    threading.Event().wait()
+
+
+def build(database: str | None = None) -> Todoke:
+    app = Todoke(database)
+    app.include(parcels)
+    return app

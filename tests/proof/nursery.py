@@ -1,0 +1,104 @@
+"""Raises worker processes quickly: imports once, then forks, and says who died of what.
+
+Spoken to by lines: `start [point:count]` begins a worker, which kills itself at the named crash
+point if one is given; `stop` ends them all with SIGTERM. It answers `started PID` and
+`died PID SIGNAL TIME`. Run as `python -m tests.proof.nursery URL FOLDER SETTINGS`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+
+from tests.proof import scenario
+from todoke import Event, Key, Settings, Todoke
+
+
+class Deadly(Event, context="proof", aggregate="case"):
+    """Kills the process that handles it."""
+
+    case: Key[int]
+
+
+def main() -> None:
+    url, folder, settings = sys.argv[1:4]
+    children: set[int] = set()
+    while True:
+        ready, _, _ = select.select([sys.stdin], [], [], 0.01)
+        if ready:
+            order = sys.stdin.readline().split()
+            if not order:
+                break
+            if order[0] == "stop":
+                _signal(children, signal.SIGTERM)
+            else:
+                children.add(_fork(url, folder, settings, order[1:]))
+        _reap(children)
+    _signal(children, signal.SIGKILL)
+
+
+def _fork(url: str, folder: str, settings: str, point: list[str]) -> int:
+    child = os.fork()
+    if child == 0:
+        try:
+            _be_a_worker(url, folder, json.loads(settings), point)
+        finally:
+            os._exit(0)
+    print("started", child, flush=True)
+    return child
+
+
+def _be_a_worker(url: str, folder: str, settings: dict[str, object], point: list[str]) -> None:
+    logging.basicConfig(filename=f"{folder}/worker.log", level=logging.ERROR)
+    if point:
+        os.environ["TODOKE_CRASH"] = point[0]
+    build(url, folder, settings).run()
+
+
+def build(url: str, folder: str, settings: dict[str, object]) -> Todoke:
+    app = Todoke(url, settings=Settings(settings, environment={}))
+    calls = os.open(f"{folder}/calls", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    number = 0
+
+    def called(event: str, handler: str) -> str:
+        nonlocal number
+        number += 1
+        token = f"{os.getpid()}-{number}"
+        os.write(calls, f"{event} {handler} {token}\n".encode())
+        return token
+
+    scenario.register(app, called)
+
+    @app.on(Deadly)
+    def die(event: Deadly) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return app
+
+
+def _reap(children: set[int]) -> None:
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            child, status = os.waitpid(-1, os.WNOHANG)
+            if child == 0:
+                return
+            children.discard(child)
+            print("died", child, status & 0x7F, time.time(), flush=True)
+
+
+def _signal(children: set[int], number: signal.Signals) -> None:
+    for child in children:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, number)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[2]).mkdir(exist_ok=True)
+    main()

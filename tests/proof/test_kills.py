@@ -1,0 +1,173 @@
+"""Real worker processes, killed with SIGKILL at random moments and at named points."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy import text
+
+from tests.counts import Counts
+from tests.proof import scenario, witness
+from tests.proof.evidence import Evidence, Published
+from tests.proof.nursery import Deadly, build
+from tests.proof.verifier import verify
+from tests.proof.workers import Workers, workers
+from tests.waiting import until
+from todoke import Todoke
+
+LEASE = 1.0
+SETTINGS: dict[str, object] = {
+    "lease.duration": f"{LEASE}s",
+    "lease.renew": "300ms",
+    "outbox.poll": "100ms",
+    "retry.default": {"delays": ["50ms", "50ms", "50ms"]},
+}
+POINTS = (
+    "claim.before_commit",
+    "claim.after_commit",
+    "handler.before_start",
+    "handler.after_started_mark",
+    "handler.after_guard",
+    "handler.after_call",
+    "handler.before_commit",
+    "handler.after_commit",
+    "settle.before_commit",
+    "settle.after_commit",
+    "stage.before_commit",
+    "rescue.before_commit",
+    "rescue.after_commit",
+    "lease.after_renewal",
+)
+
+
+def test_kill_nine_loses_nothing_and_repeats_no_effect(
+    database_url: str,
+    tmp_path: Path,
+    counts: Counts,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """OB-4, OB-6, OB-7: 0 lost, 0 session effects twice, 0 stuck, recovery <= lease + 2 s."""
+    app = _prepared(database_url, tmp_path)
+    evidence = Evidence(scenario.expected())
+    with workers(database_url, tmp_path, SETTINGS) as band:
+        _storm(app, band, evidence, counts.kills)
+        until(lambda: _calm(app, band), 120)
+        band.stop()
+        evidence.called = band.calls()
+        slowest = _slowest_recovery(app, band)
+        kills = band.kills
+    witness.collect(app.engine, app, evidence)
+    _adopt_chained(evidence)
+    again = sum(1 for one in evidence.witnessed if one.what == "claimed" and one.attempt > 1)
+    record_property("kills", kills)
+    record_property("events", len(evidence.published))
+    record_property("rows claimed again", again)
+    record_property("slowest recovery in seconds", round(slowest, 2))
+    app.close()
+    assert verify(evidence) == []
+    assert kills >= counts.kills
+    assert again > 0
+    assert slowest <= LEASE + 2
+
+
+def test_a_message_that_kills_its_process_is_found_and_its_neighbours_live(
+    database_url: str, tmp_path: Path
+) -> None:
+    """OB-7: dead after 3 lonely crashes; the 99 claimed along with it are all processed."""
+    app = _prepared(database_url, tmp_path)
+    kinds = [Deadly(case=0), *(scenario.Paid(case=number) for number in range(1, 100))]
+    random.Random(1).shuffle(kinds)
+    with app.session() as session:
+        app.publish_all(session, kinds)
+    settings = {**SETTINGS, "worker.queues": {"default": 100}}
+    with workers(database_url, tmp_path, settings) as band:
+        while _living(app) > 0:
+            if not band.alive:
+                band.start()
+            until(lambda: not band.alive or _living(app) == 0, 60)
+        deaths = band.kills
+        band.stop()
+    with app.session() as session:
+        letters = app.dead_letters.list(session).items
+        effects = session.execute(text("SELECT count(*), count(DISTINCT event) FROM effects")).one()
+    app.close()
+    assert [(one.type, one.code, one.crashes) for one in letters] == [("deadly", "CRASHED", 3)]
+    assert tuple(effects) == (99, 99)
+    assert deaths == 4
+
+
+def _prepared(url: str, folder: Path) -> Todoke:
+    app = build(url, str(folder), SETTINGS)
+    app.migrate()
+    witness.install(app)
+    return app
+
+
+def _storm(app: Todoke, band: Workers, evidence: Evidence, kills: int) -> None:
+    """Publish all the while; kill half of the workers from outside, half at a named point."""
+    chance = random.Random(kills)
+    over = threading.Event()
+    publisher = threading.Thread(target=_publish_until, args=(app, evidence, over))
+    publisher.start()
+    try:
+        while band.kills < kills:
+            while len(band.alive) < 3:
+                armed = f"{chance.choice(POINTS)}:{chance.randint(1, 5)}"
+                band.start(armed if chance.random() < 0.5 else "")
+            over.wait(chance.random() * 0.2)
+            if (victim := band.any(chance)) is not None and chance.random() < 0.7:
+                band.kill(victim)
+    finally:
+        over.set()
+        publisher.join()
+
+def _calm(app: Todoke, band: Workers) -> bool:
+    """No more kills from outside; those that were armed may still die, and are replaced."""
+    while len(band.alive) < 2:
+        band.start()
+    return _living(app) == 0
+
+
+def _publish_until(app: Todoke, evidence: Evidence, over: threading.Event) -> None:
+    chance, number = random.Random(0), 0
+    while not over.wait(0.005):
+        number += 1
+        kind = chance.choices(list(scenario.KINDS), scenario.WEIGHTS)[0]
+        wish = kind(case=number)
+        with app.session() as session:
+            message = app.publish(session, wish)
+        published = Published(message.id.hex, kind.__name__, wish.model_dump_json(), "ok")
+        evidence.published.append(published)
+
+
+def _living(app: Todoke) -> int:
+    with app.session() as session:
+        status = app.events.status(session)
+    return status.pending + status.processing
+
+
+def _slowest_recovery(app: Todoke, band: Workers) -> float:
+    """From a worker's death to the return of the last row it had in hand."""
+    died = {str(death.pid): death.at for death in band.deaths}
+    with app.session() as session:
+        freed = session.execute(
+            text("SELECT owner, max(at) FROM witness WHERE state = 'suspect' GROUP BY owner")
+        )
+        last = {witness._id(row[0]): float(row[1]) for row in freed}
+        pids = {
+            witness._id(row[0]): row[1].rpartition(":")[2]
+            for row in session.execute(text("SELECT id, name FROM worker_names"))
+        }
+    waits = [at - died[pids[owner]] for owner, at in last.items() if pids.get(owner) in died]
+    assert waits
+    return max(waits)
+
+
+def _adopt_chained(evidence: Evidence) -> None:
+    """Events that handlers answered were published by the engine: known by where they are."""
+    known = {one.event for one in evidence.published}
+    found = {one.event for one in [*evidence.settled, *evidence.living]} - known
+    evidence.published += [Published(one, "Mailed", "", "unknown") for one in sorted(found)]

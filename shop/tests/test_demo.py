@@ -26,7 +26,6 @@ def demo(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )
     try:
         yield process
@@ -119,14 +118,20 @@ def test_killed_it_leaves_no_process_behind(tmp_path: Path) -> None:
         assert all(child.ends() for child in children)
 
 
-def test_a_child_that_dies_is_shown_and_ends_the_rest(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [("mail", "shop.mailbox"), ("web", "shop.web.main:web"), ("worker", "shop.app:app")],
+)
+def test_a_child_that_dies_is_shown_and_ends_the_rest(
+    tmp_path: Path, name: str, argument: str
+) -> None:
     """SH-1"""
     with demo(tmp_path) as process:
         read_until(process, "mail to taro")
         children = children_of(process)
-        worker = next(child for child in children if "shop.app:app" in child.command)
-        os.kill(worker.pid, signal.SIGKILL)
+        victim = next(child for child in children if argument in child.command)
+        os.kill(victim.pid, signal.SIGKILL)
         shown, _ = process.communicate(timeout=LIMIT)
         assert process.returncode == 1
-        assert "worker ended with exit code -9" in shown
+        assert f"{name} ended with exit code -9" in shown
         assert all(child.ends() for child in children)

@@ -58,6 +58,7 @@ class Todoke(Context):
         self._given_engine = database if isinstance(database, Engine) else None
         self._make_session = session
         self.contexts: list[Context] = [self]
+        self._handlers: tuple[int, Handlers] | None = None
         self._build_rooms()
 
     def _build_rooms(self) -> None:
@@ -75,7 +76,9 @@ class Todoke(Context):
         self.inbox_table = work_table("delivery", "inbox", self.metadata, self.database)
         self.worker_table = worker_table(self.metadata, self.database)
         letters = dead_letter_tables(self.metadata, self.database)
-        self.burial = Burial(letters, self.database, self.identities)
+        self.burial = Burial(
+            letters, self.database, self.identities, lambda item: self.handlers.name_for(item)
+        )
         tables = [self.outbox_table, self.inbox_table]
         self.claims = [Claims(table, self.worker_table, self.database) for table in tables]
         self.settlings = [Settling(table, self.database, self.burial) for table in tables]
@@ -132,7 +135,7 @@ class Todoke(Context):
                 "database.url", "sqlite://", "an in-memory database has no async side. Use a file."
             )
         url = self.url.set(drivername="sqlite+aiosqlite")
-        engine = create_async_engine(url, connect_args={"timeout": 30})
+        engine = create_async_engine(url, connect_args={"timeout": 30, "check_same_thread": False})
         prepare(engine.sync_engine)
         return engine
 
@@ -161,7 +164,10 @@ class Todoke(Context):
     @property
     def handlers(self) -> Handlers:
         """All handlers, checked: unknown dependencies and double names stop here."""
-        return Handlers.of(self)
+        known = sum(len(context.wishes) for context in self.contexts)
+        if self._handlers is None or self._handlers[0] != known:
+            self._handlers = (known, Handlers.of(self))
+        return self._handlers[1]
 
     def drain(self) -> None:
         """Work, in this thread, until nothing is due."""

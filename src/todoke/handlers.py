@@ -12,6 +12,8 @@ from todoke.message import Event, Message
 from todoke.retry import policy
 from todoke.work.attempt import Attempt
 from todoke.work.handler import Handler, Parameter, parameters_of, place, session_parameter
+from todoke.work.item import Item
+from todoke.work.lease import registered
 
 if TYPE_CHECKING:
     from todoke.app import Todoke
@@ -25,6 +27,11 @@ class Handlers:
     by_name: dict[str, Handler]
     registers: dict[str, list[str]]
     event_classes: dict[str, type[Event]]
+
+    def name_for(self, item: Item) -> str:
+        """Whom a message is for, as its dead letter says: its one handler, or its type."""
+        names = [item.handler] if item.handler else registered(self.registers, item)
+        return names[0] if len(names) == 1 else item.type
 
     @classmethod
     def of(cls, app: Todoke) -> Handlers:

@@ -19,6 +19,10 @@ class ParcelSent(Event):
     remark: str = ""
 
 
+class ReceiverMoved(Event):
+    phone: Key[Personal[str]]
+
+
 class ParcelHeld(Event, ordered=False):
     """Its handler runs until a file called `go` lies in the current directory."""
 
@@ -38,6 +42,11 @@ def tell(event: ParcelSent, attempt: Attempt) -> None:
     attempt.log.info("parcel %d goes to %s", event.parcel, event.mail)
     if event.weight > TOO_HEAVY:
         raise PermanentError(f"{event.weight} kg for {event.mail}", code="TOO_HEAVY")
+
+
+@parcels.on(ReceiverMoved)
+def forget(event: ReceiverMoved) -> None:
+    pass
 
 
 @parcels.on(ParcelHeld)

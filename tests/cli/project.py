@@ -19,6 +19,7 @@ from tests.house.sources import ROOT
 from tests.waiting import until
 from todoke import Event, Todoke
 from todoke.cli import commands
+from todoke.cli.reach import reading
 from todoke.operate import EventRecord
 
 MODULE = "parcels_app"
@@ -60,22 +61,24 @@ class Project:
             yield command
         finally:
             command.kill()
+            # Shown where a test fails.
+            print(command.out, command.err, sep="")
 
     def publish(self, *events: Event) -> None:
         with self.app.session() as session:
             self.app.publish_all(session, events)
 
     def events(self, **filters: Any) -> Sequence[EventRecord]:
-        with self.app.session() as session:
-            return self.app.events.list(session, **filters)
+        with reading(self.app) as connection:
+            return self.app.events.list(connection, **filters)
 
     def has(self, status: str, count: int = 1) -> bool:
         return len(self.events(status=status)) == count
 
     def workers(self) -> set[int]:
         """The process ids of the workers that are registered."""
-        with self.app.session() as session:
-            found = self.app.events.status(session).workers
+        with reading(self.app) as connection:
+            found = self.app.events.status(connection).workers
         return {int(one["name"].rpartition(":")[2]) for one in found}
 
 

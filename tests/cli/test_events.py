@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.cli.parcels import ParcelLost, ParcelSent
+from tests.cli.parcels import ParcelLost, ParcelSent, ReceiverMoved
 from tests.cli.project import Project
 
 LIGHT = ParcelSent(parcel=1, mail="mika@example.com", weight=3, remark="for ken@example.org")
@@ -77,6 +77,15 @@ def test_personal_fields_are_hidden(worked: Project) -> None:
         "weight": 3,
         "remark": "for ***@example.org",
     }
+
+
+def test_a_personal_key_is_hidden(project: Project) -> None:
+    """ER-3: in lists, too, which show no payload."""
+    project.publish(ReceiverMoved(phone="090-1234-5678"))
+    (told,) = project.ask("events", "list")
+    assert told["key"] == "***"
+    assert "090" not in project.run("events", "list").stdout
+    assert "090" not in project.run("events", "show", told["message_id"]).stdout
 
 
 def test_addresses_are_hidden_where_the_event_is_unknown(worked: Project) -> None:

@@ -33,9 +33,8 @@ def test_sql_is_printed_without_a_database(empty_project: Project) -> None:
     result = empty_project.run("migrate", "--sql")
     assert result.exit_code == 0
     assert "CREATE TABLE" in result.stdout
-    assert not inspect(empty_project.app.engine).get_table_names(
-        "todoke" if is_server(empty_project) else None
-    )
+    tables = inspect(empty_project.app.engine).get_table_names(empty_project.app.database.schema)
+    assert not tables
 
 
 def test_the_printed_sql_makes_the_tables(project: Project) -> None:
@@ -62,7 +61,3 @@ def test_the_version_is_told(project: Project) -> None:
     result = project.run("--version")
     assert result.exit_code == 0
     assert result.stdout.startswith("todoke")
-
-
-def is_server(project: Project) -> bool:
-    return project.app.database.kind != "sqlite"

@@ -56,6 +56,14 @@ def test_a_worker_is_shown_with_its_lease(any_project: Project) -> None:
         assert "1 worker" in any_project.run("status").stdout
 
 
+def test_looking_waits_for_no_writer(project: Project) -> None:
+    """OB-6: on SQLite, too, where only one transaction writes at a time."""
+    with project.app.engine.begin():
+        assert project.run("status").exit_code == 0
+        assert project.run("events", "list").exit_code == 0
+        assert project.run("dead-letters", "list").exit_code == 0
+
+
 def test_watching_without_a_terminal_is_refused(project: Project) -> None:
     """ER-3: with the remedy in the refusal."""
     result = project.run("status", "--watch")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 from tests.cli.parcels import ParcelSent, ParcelStuck
-from tests.cli.project import SOURCE, Project, is_running, until_ended
+from tests.cli.project import APP, SOURCE, Project, environment, is_running, until_ended
 from tests.waiting import until
+from todoke.cli.worker.supervisor import Supervisor
 
 LIGHT = ParcelSent(parcel=1, mail="mika@example.com", weight=3)
 
@@ -48,6 +52,26 @@ def test_the_pause_grows_while_processes_die_young(project: Project) -> None:
         assert worker.end() == 0
     pauses = [line.split()[-2] for line in worker.err.splitlines() if "exit code 3" in line]
     assert pauses[:3] == ["0.1", "0.2", "0.4"]
+
+
+def test_a_process_that_does_not_stop_is_killed(project: Project) -> None:
+    """OB-7: in the end a stop always stops, and says that it was no orderly one."""
+    deaf = "import signal, threading\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    wait = "open('deaf', 'w').close()\nthreading.Event().wait()\n"
+    project.write(deaf + wait)
+    program = f"print(Supervisor(['{APP}'], places=1, patience=0.1).run())"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"from {Supervisor.__module__} import Supervisor; {program}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        text=True,
+    ) as supervisor:
+        until(Path("deaf").exists, 30)
+        supervisor.terminate()
+        said, complained = supervisor.communicate(timeout=30)
+    assert said.startswith("Not all processes ended in time")
+    assert "killed" in complained
 
 
 def test_a_process_with_a_hung_handler_is_replaced_at_once(project: Project) -> None:

@@ -32,7 +32,7 @@ def test_the_first_line_tells_what_runs(project: Project) -> None:
     with project.worker(APP, "--processes", "2", "--queues", "default=3,files=2") as worker:
         until(lambda: worker.out.endswith("\n"), 30)
         assert worker.out == (
-            f"{APP} on {project.url}: 3 handlers, queues default=3, files=2, 2 processes\n"
+            f"{APP} on {project.url}: 4 handlers, queues default=3, files=2, 2 processes\n"
         )
 
 
@@ -106,7 +106,7 @@ def test_programs_get_log_lines_in_json(project: Project) -> None:
         assert worker.end() == 0
     assert worker.out == ""
     told = [json.loads(line) for line in worker.err.splitlines()]
-    assert "3 handlers" in told[0]["message"]
+    assert "4 handlers" in told[0]["message"]
     (line,) = [one for one in told if one["logger"] == "todoke.handler"]
     assert (line["level"], line["handler"], line["attempt"]) == ("INFO", "tell", 1)
 

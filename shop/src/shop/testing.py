@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import httpx
@@ -41,9 +41,11 @@ def serving(web: FastAPI) -> Iterator[str]:
         thread.start()
         if not server.answers.wait(30):
             raise TimeoutError("the web application did not start")
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 class Sandbox:
@@ -109,8 +111,8 @@ def settings_for(database_url: str, mail: MailServer, **shop: str) -> Settings:
 def sandbox(database_url: str, mail: MailServer, clock: Clock, **shop: str) -> Iterator[Sandbox]:
     settings = settings_for(database_url, mail, **shop)
     app = wired(Todoke(settings=settings, clock=clock))
-    app.migrate()
-    migrate(app.engine)
-    with serving(create_web(app)) as url, httpx.Client(base_url=url) as web:
-        yield Sandbox(app, web, mail, clock)
-    app.close()
+    with closing(app):
+        app.migrate()
+        migrate(app.engine)
+        with serving(create_web(app)) as url, httpx.Client(base_url=url) as web:
+            yield Sandbox(app, web, mail, clock)

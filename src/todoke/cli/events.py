@@ -28,7 +28,6 @@ from todoke.cli.screen import (
     table,
 )
 from todoke.outbox.read import EventRecord
-from todoke.telemetry import masked
 
 events = typer.Typer(help="Look at events and their deliveries.", no_args_is_help=True)
 
@@ -51,10 +50,12 @@ def list_events(
     with application(app) as found, reading(found) as connection:
         listed = found.events.list(connection, status=wanted, type=type, key=key, limit=limit)
         records, now = sorted(listed, key=_together, reverse=True), found.clock.now()
+        payloads = Payloads(found)
     if as_json:
-        say_json([_summary(one) for one in records])
+        say_json([_summary(one, payloads) for one in records])
     elif records:
-        say(*table(_HEADS, [_row(one, now) for one in records], ["TYPE", "KEY", "HANDLER"]))
+        rows = [_row(one, payloads, now) for one in records]
+        say(*table(_HEADS, rows, shrink=["TYPE", "KEY", "HANDLER"]))
     else:
         note("No event matches.")
 
@@ -71,7 +72,7 @@ def show(
             records = found.events.get(connection, id)
         payloads = Payloads(found)
     if as_json:
-        say_json([_summary(one) | {"payload": _payload(payloads, one)} for one in records])
+        say_json([_whole(one, payloads) for one in records])
     else:
         say(*_page(records, payloads))
 
@@ -81,22 +82,27 @@ def _together(record: EventRecord) -> tuple[datetime, UUID, bool]:
     return record.created_at, record.message_id, record.source == "event"
 
 
-def _summary(record: EventRecord) -> dict[str, Any]:
-    return {name: value for name, value in asdict(record).items() if name != "body"} | {
-        "key": masked(record.key)
-    }
+def _summary(record: EventRecord, payloads: Payloads) -> dict[str, Any]:
+    told = asdict(record) | {"key": _key(record, payloads)}
+    del told["body"]
+    return told
 
 
-def _payload(payloads: Payloads, record: EventRecord) -> Any:
-    return payloads.data(record.context, record.type, record.body)
+def _whole(record: EventRecord, payloads: Payloads) -> dict[str, Any]:
+    payload = payloads.data(record.context, record.type, record.body)
+    return _summary(record, payloads) | {"payload": payload}
 
 
-def _row(record: EventRecord, now: datetime) -> list[Cell]:
+def _key(record: EventRecord, payloads: Payloads) -> str:
+    return payloads.key(record.context, record.type, record.key)
+
+
+def _row(record: EventRecord, payloads: Payloads, now: datetime) -> list[Cell]:
     return [
         str(record.message_id),
         status(record.status),
         record.type,
-        masked(record.key),
+        _key(record, payloads),
         record.handler or "",
         length(now - record.created_at),
     ]
@@ -110,7 +116,7 @@ def _page(records: Sequence[EventRecord], payloads: Payloads) -> list[Text]:
             "type": f"{first.type}, version {first.version}",
             "context": first.context,
             "aggregate": first.aggregate,
-            "key": masked(first.key),
+            "key": _key(first, payloads),
             "created": moment(first.created_at),
         }
     )

@@ -1,8 +1,9 @@
-"""Payloads as people may see them: personal fields hidden, mail addresses shortened."""
+"""Payloads and keys as people may see them: no personal fields, no mail addresses."""
 
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from todoke.app import Todoke
@@ -11,14 +12,15 @@ from todoke.telemetry import masked
 
 
 class Payloads:
-    """Shows bodies of messages, by what the application knows about their events."""
+    """Shows what is in messages, by what the application knows about their events."""
 
     def __init__(self, app: Todoke) -> None:
-        self._classes = app.handlers.event_classes
+        # Each answer takes a look at all handlers.
+        self._class_of = cache(app.event_class)
 
     def data(self, context: str, type: str, body: str) -> Any:
         """The body's data, masked; its masked text where it is no JSON."""
-        known = self._classes.get(f"{context}/{type}") or self._classes.get(f"*/{type}")
+        known = self._class_of(context, type)
         try:
             data = json.loads(body)
         except ValueError:
@@ -27,6 +29,13 @@ class Payloads:
 
     def text(self, context: str, type: str, body: str) -> str:
         return json.dumps(self.data(context, type, body), ensure_ascii=False, indent=2)
+
+    def key(self, context: str, type: str, key: str) -> str:
+        known = self._class_of(context, type)
+        field = known.declared.key_field if known is not None else None
+        if known is not None and field is not None:
+            key = mask(known, {field: key})[field]
+        return masked(key)
 
 
 def _without_addresses(data: Any) -> Any:

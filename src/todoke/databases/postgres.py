@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import URL, BigInteger, Connection, Engine, bindparam, create_engine, func
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import Float
 
@@ -15,6 +15,9 @@ from todoke.database import Database, Moment
 
 # serialization_failure, deadlock_detected, lock_not_available
 _PASSING = {"40001", "40P01", "55P03"}
+# Classes: connection exception, insufficient resources, operator intervention, system error.
+_AWAY = ("08", "53", "57", "58")
+_CANCELLED = "57014"
 
 
 class Postgres(Database):
@@ -53,6 +56,13 @@ class Postgres(Database):
 
     def is_autocommit(self, connection: Connection) -> bool:
         return bool(connection.connection.dbapi_connection.autocommit)  # type: ignore[union-attr]
+
+    def is_lost(self, error: BaseException) -> bool:
+        if not isinstance(error, DBAPIError):
+            return False
+        state = getattr(error.orig, "sqlstate", None) or ""
+        away = isinstance(error, OperationalError) and (not state or state.startswith(_AWAY))
+        return error.connection_invalidated or (away and state != _CANCELLED)
 
     def passes(self, error: BaseException) -> bool:
         return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _PASSING

@@ -55,7 +55,8 @@ class Sqlite(Database):
         return column.in_(subquery)
 
     def session_mark(self, connection: Connection) -> Any:
-        return connection.connection.dbapi_connection
+        driver = connection.connection.driver_connection
+        return getattr(driver, "_conn", driver)  # aiosqlite wraps the one that can be interrupted
 
     def break_off(self, connection: Connection, victim: Any) -> None:
         # Closed rather than rolled back: a statement of the given-up handler that came later
@@ -68,11 +69,12 @@ class Sqlite(Database):
         always = getattr(connection.engine.dialect, "_on_connect_isolation_level", None)
         return (wish or always) == "AUTOCOMMIT"
 
+    def is_lost(self, error: BaseException) -> bool:
+        # A mistake in a statement is an OperationalError here, too: SQLITE_ERROR.
+        return super().is_lost(error) and _code(error) != sqlite3.SQLITE_ERROR
+
     def passes(self, error: BaseException) -> bool:
-        if not isinstance(error, DBAPIError):
-            return False
-        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
-        return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def in_memory(url: URL) -> bool:
@@ -100,6 +102,12 @@ def prepare(engine: Engine) -> None:
         cursor = connection.connection.cursor()
         cursor.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
         cursor.close()
+
+
+def _code(error: BaseException) -> int:
+    """SQLite's own number for what went wrong; 0 where it was not SQLite."""
+    original = error.orig if isinstance(error, DBAPIError) else None
+    return int(getattr(original, "sqlite_errorcode", 0)) & 0xFF
 
 
 def _moment(*arguments: Any) -> ColumnElement[datetime]:

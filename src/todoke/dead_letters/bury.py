@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlalchemy import Connection, delete, insert, literal, select
 from sqlalchemy.sql import ColumnElement
 
@@ -16,9 +18,14 @@ class Burial:
     """Moves a row from its live table into the dead letters."""
 
     def __init__(
-        self, tables: DeadLetterTables, database: Database, identities: Identities
+        self,
+        tables: DeadLetterTables,
+        database: Database,
+        identities: Identities,
+        name_of: Callable[[Item], str],
     ) -> None:
         self._letters, self._database, self._identities = tables.letters, database, identities
+        self._name_of = name_of
 
     def __call__(
         self,
@@ -33,7 +40,7 @@ class Burial:
         new = {
             "id": self._identities.draw(),
             "source": table.source,
-            "name": item.handler or item.type,
+            "name": self._name_of(item),
             "item_id": item.id,
             "error_class": failure.error_class,
             "error_code": failure.code,

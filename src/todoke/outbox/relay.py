@@ -12,7 +12,7 @@ from todoke.clock import Clock
 from todoke.work.desk import LOOK_AGAIN, Desk, no_handler
 from todoke.work.handler import Handler
 from todoke.work.item import Item
-from todoke.work.lease import Registers
+from todoke.work.lease import Registers, registered
 from todoke.work.perform import Call
 from todoke.work.settle import Dead, Later, Processed, Settlement
 
@@ -46,10 +46,8 @@ class Relay:
 
     def _handlers_of(self, item: Item) -> list[str]:
         """Of this process and of the others: one that was just deployed is not passed over."""
-        kinds = (f"{item.context}/{item.type}", f"*/{item.type}")
         everyone = [self._registers, *self._living().values()]
-        found = {name for one in everyone for kind in kinds for name in one.get(kind, ())}
-        return sorted(found)
+        return sorted({name for one in everyone for name in registered(one, item)})
 
     def _unknown(self, item: Item, owner: UUID) -> Settlement:
         """Dead at once if nobody else is there to know it; otherwise after a grace time."""

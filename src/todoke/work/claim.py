@@ -16,6 +16,7 @@ from sqlalchemy import (
     bindparam,
     exists,
     false,
+    not_,
     or_,
     select,
     true,
@@ -34,6 +35,12 @@ class Claims:
     def __init__(self, table: WorkTable, workers: Table, database: Database) -> None:
         self._ready = _statement(table, workers, database, READY, alone=False)
         self._suspect = _statement(table, workers, database, SUSPECT, alone=True)
+        live = table.live
+        self._strays = (
+            update(live)
+            .where(live.c.owner == bindparam("claimer"), not_(database.among(live.c.id, "known")))
+            .values(owner=None, alone=false(), spared=live.c.spared + 1, updated_at=database.now)
+        )
 
     def take(self, connection: Connection, owner: UUID, queue: str, limit: int) -> list[Item]:
         return self._run(connection, self._ready, owner, queue, limit)
@@ -41,6 +48,12 @@ class Claims:
     def take_suspect(self, connection: Connection, owner: UUID, queue: str) -> list[Item]:
         """One row that was in a process when it died, to be run with no other beside it."""
         return self._run(connection, self._suspect, owner, queue, 1)
+
+    def free_strays(self, connection: Connection, owner: UUID, known: Sequence[int]) -> int:
+        """Free what this owner holds and does not know of; its attempt does not count."""
+        with connection.begin():
+            values = {"claimer": owner, "known": list(known)}
+            return connection.execute(self._strays, values).rowcount
 
     def _run(
         self, connection: Connection, statement: object, owner: UUID, queue: str, limit: int

@@ -108,8 +108,15 @@ class Desk:
 
 
 def _event_class(item: Item, handler: Handler) -> type[Event] | None:
-    fitting = (event for event in handler.events if event.declared.type == item.type)
-    return next((event for event in fitting if event.declared.version >= item.version), None)
+    """The oldest that can read it, of the item's own context."""
+    fitting = [
+        event
+        for event in handler.events
+        if event.declared.type == item.type
+        and event.declared.context in (None, item.context)
+        and event.declared.version >= item.version
+    ]
+    return min(fitting, key=lambda event: event.declared.version, default=None)
 
 
 def _message(item: Item, event: Event) -> Message[Event]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_type_hints
+from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
 
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
 from todoke.errors import ErrorClass, InvalidOption, WrongSession
-from todoke.message import Event
+from todoke.message import Event, Message
 from todoke.outcome import Outcome
 from todoke.retry import Backoff
 from todoke.work.attempt import Attempt
@@ -70,8 +70,13 @@ def parameters_of(function: Callable[..., Any], owner: str) -> list[Parameter]:
         if name not in hints and parameter.default is parameter.empty:
             raise InvalidOption(owner, name, "a parameter needs an annotation to be injected.")
         if name in hints:
-            found.append(Parameter(name, hints[name]))
+            found.append(Parameter(name, _plain(hints[name])))
     return found
+
+
+def _plain(hint: Any) -> Any:
+    """`Message[OrderPlaced]` asks for a Message like any other."""
+    return Message if get_origin(hint) is Message else hint
 
 
 def session_parameter(

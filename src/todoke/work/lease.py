@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Table, Uuid, bindparam, delete, insert, selec
 
 from todoke import codec
 from todoke.database import Database
+from todoke.work.item import Item
 
 try:
     import fcntl
@@ -27,7 +28,13 @@ except ImportError:  # pragma: no cover - a system without flock keeps its lease
     fcntl = None  # type: ignore[assignment]
 
 Registers = Mapping[str, Sequence[str]]
-"""Event type -> names of the handlers a process has for it."""
+"""context/type, or */type -> names of the handlers a process has for it."""
+
+
+def registered(registers: Registers, item: Item) -> list[str]:
+    """The handlers of an event, by its context and type or by its type alone."""
+    kinds = (f"{item.context}/{item.type}", f"*/{item.type}")
+    return [name for kind in kinds for name in registers.get(kind, ())]
 
 
 class RowLeases:

@@ -8,13 +8,14 @@ settled later, together with its neighbours' answers.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
 from sqlalchemy.orm import Session
 
@@ -27,11 +28,12 @@ from todoke.work.conclude import Conclusions
 from todoke.work.handler import CallNext, Handler, Middleware
 from todoke.work.inject import Providers
 from todoke.work.item import Item
-from todoke.work.settle import Settlement, Settling, Then
+from todoke.work.settle import Later, Settlement, Settling, Then
 
 T = TypeVar("T")
 
 _RERUNS = 5
+_AWAY_PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,10 @@ class Fenced:
 
 
 Answer = Settlement | InOwnTransaction | Fenced
+
+
+class DatabaseAway(Exception):
+    """No connection can be had; the handler was not even called."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,6 +105,8 @@ class Performer:
             return self._conclusions.settle(call.item, call.handler, outcome, then)
         except LeaseLost:
             return Fenced(call.item)
+        except DatabaseAway:
+            return _when_it_is_back(call)
         except (Exception, SystemExit) as error:
             return self._conclusions.settle_error(call.item, call.handler, error)
 
@@ -114,6 +122,8 @@ class Performer:
             return self._conclusions.settle(call.item, call.handler, outcome, then)
         except LeaseLost:
             return Fenced(call.item)
+        except DatabaseAway:
+            return _when_it_is_back(call)
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
@@ -122,8 +132,11 @@ class Performer:
     # --- def ---------------------------------------------------------------------------------
 
     def _in_session(self, call: Call) -> Answer:
-        with self._engine().connect() as connection, connection.begin() as transaction:
-            call.session_mark = self._database.session_mark(connection)
+        with (
+            self._connect() as connection,
+            _marked(call, self._database.session_mark(connection)),
+            connection.begin() as transaction,
+        ):
             if not call.settling.settle_first(connection, call.owner, call.item):
                 return self._already(connection, call)
             crash.point("handler.after_guard")
@@ -136,7 +149,6 @@ class Performer:
                 _finish(session, then)
                 crash.point("handler.before_commit")
                 transaction.commit()
-        call.session_mark = None
         crash.point("handler.after_commit")
         return InOwnTransaction(call.item)
 
@@ -161,8 +173,11 @@ class Performer:
     # --- async def ---------------------------------------------------------------------------
 
     async def _in_async_session(self, call: Call) -> Answer:
-        async with self._async_engine().connect() as connection, connection.begin() as transaction:
-            call.session_mark = await connection.run_sync(self._database.session_mark)
+        async with AsyncExitStack() as stack:
+            connection = await self._connect_async(stack)
+            mark = await connection.run_sync(self._database.session_mark)
+            stack.enter_context(_marked(call, mark))
+            transaction = await stack.enter_async_context(connection.begin())
             if not await self._settle_first(connection, call):
                 return await connection.run_sync(self._already, call)
             crash.point("handler.after_guard")
@@ -175,7 +190,6 @@ class Performer:
                 await session.run_sync(_finish, then)
                 crash.point("handler.before_commit")
                 await transaction.commit()
-        call.session_mark = None
         crash.point("handler.after_commit")
         return InOwnTransaction(call.item)
 
@@ -230,10 +244,22 @@ class Performer:
     def _mark_start(self, call: Call) -> None:
         if not _asks(call):
             return
-        with self._engine().connect() as connection, connection.begin():
+        with self._connect() as connection, connection.begin():
             if not call.settling.start(connection, call.owner, call.item):
                 raise LeaseLost(call.handler.where, call.item.attempt)
         crash.point("handler.after_started_mark")
+
+    def _connect(self) -> Connection:
+        try:
+            return self._engine().connect()
+        except DBAPIError as error:
+            raise DatabaseAway from error
+
+    async def _connect_async(self, stack: AsyncExitStack) -> AsyncConnection:
+        try:
+            return await stack.enter_async_context(self._async_engine().connect())
+        except DBAPIError as error:
+            raise DatabaseAway from error
 
     def _worth_another(self, error: BaseException) -> bool:
         return self._database.passes(error) or self._database.is_lost(error)
@@ -253,10 +279,10 @@ def _session_name(call: Call) -> str:
 
 def _finish(session: Session, then: Then | None) -> None:
     """Write what is left to write; the worker's transaction commits it."""
-    session.flush()
-    if then is not None:
-        then(session.connection())
+    connection = session.connection()
     session.commit()
+    if then is not None:
+        then(connection)
 
 
 def _still_open(is_active: bool, call: Call) -> None:
@@ -266,6 +292,20 @@ def _still_open(is_active: bool, call: Call) -> None:
             "error or return Retry, Skip or Reject instead: they roll back too.",
             code="SESSION_ROLLED_BACK",
         )
+
+
+@contextmanager
+def _marked(call: Call, mark: Any) -> Iterator[None]:
+    # Forgotten before the connection goes back to the pool: the next one there is innocent.
+    call.session_mark = mark
+    try:
+        yield
+    finally:
+        call.session_mark = None
+
+
+def _when_it_is_back(call: Call) -> Settlement:
+    return Later(call.item, _AWAY_PAUSE, spared=True, of=call.handler.retry.attempts)
 
 
 def _asks(call: Call) -> bool:

@@ -141,9 +141,10 @@ class Process:
         for keeper in self._others[1:]:
             keeper.stop()
         finished = self._drain(drain_seconds)
-        self._work.stop()
-        self._work.join(5)
-        self._others[0].stop()
+        for loop in (self._work, *self._others):
+            loop.stop()
+        for loop in (self._work, *self._others):
+            loop.join(5)
         try:
             with self._connect() as connection:
                 if not finished:
@@ -151,6 +152,7 @@ class Process:
                 self._membership.leave(connection)
         except DBAPIError as error:
             log.error("could not hand back in order, the lease will run out instead: %s", error)
+        self._worker.close()
         return Ending(handed_back=not finished, recycle=self.wants_recycling)
 
     def _drain(self, seconds: float) -> bool:

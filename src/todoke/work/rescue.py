@@ -137,14 +137,18 @@ class _Return:
         self._bury(connection, self._table, guard, item, _verdict(item, asked=asked))
 
 
+def outcome_unknown(item: Item) -> Failure:
+    return Failure(
+        "transient",
+        OUTCOME_UNKNOWN,
+        "The worker died after the handler had started and before its answer was recorded. "
+        "Find out whether it took effect, then redrive or resolve.",
+    )
+
+
 def _verdict(item: Item, *, asked: bool) -> Failure:
     if asked:
-        return Failure(
-            "transient",
-            OUTCOME_UNKNOWN,
-            f"The worker died after handler {item.handler or item.type!r} had started and before "
-            "its answer was recorded. Find out whether it took effect, then redrive or resolve.",
-        )
+        return outcome_unknown(item)
     return Failure(
         "permanent",
         CRASHED,

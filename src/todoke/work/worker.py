@@ -12,7 +12,6 @@ from typing import Protocol
 from uuid import UUID
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
 from todoke import crash
 from todoke.database import Database
@@ -21,6 +20,7 @@ from todoke.work.claim import Claims, Suspects
 from todoke.work.conclude import describe
 from todoke.work.item import Failure, Item
 from todoke.work.perform import Answer, Call, Fenced, InOwnTransaction
+from todoke.work.rescue import outcome_unknown
 from todoke.work.settle import Dead, HandedBack, Later, Settled, Settlement, Settling
 from todoke.work.slots import Slots
 
@@ -71,6 +71,8 @@ class Worker:
         self._unsettled: list[tuple[Source, UUID, Settlement]] = []
         self._next_suspect_search = 0.0
         self._alone_next = False
+        self._lonely: tuple[int, int] | None = None
+        self._unsure_of: UUID | None = None
         self._seconds_each = 1.0
         self.stopping = False
         self.hung = 0
@@ -85,6 +87,7 @@ class Worker:
         owner = self._owner()
         if self.stopping or owner is None:
             return self._pace.poll
+        self._free_strays(connection)
         found = self._claim_round(connection, owner)
         self._settle(connection)
         return 0.0 if found else self._rest()
@@ -109,37 +112,59 @@ class Worker:
         self._return(list(self._in_hand.values()))
         self._settle(connection)
 
+    def close(self) -> None:
+        """Let go of the threads that wait for calls."""
+        self._slots.close()
+
     def _return(self, calls: Sequence[Call]) -> None:
         for call in calls:
             self._drop(call)
-            self._unsettled.append((self._source_of(call), call.owner, HandedBack(call.item)))
+            self._unsettled.append((self._source_of(call), call.owner, _returned(call)))
 
     # --- claiming ----------------------------------------------------------------------------
 
     def _claim_round(self, connection: Connection, owner: UUID) -> bool:
-        if self._wants_suspect(connection):
+        if self._lonely in self._in_hand:
+            return False
+        # After a suspect comes an ordinary round: suspects must not starve the others.
+        found, self._lonely = self._lonely is not None, None
+        if not found and self._wants_suspect(connection):
             if self._in_hand:
                 return False
             if self._claim_suspect(connection, owner):
                 return True
-        found = False
         for source in self._sources:
             if self._clock.monotonic() >= source.next_claim:
                 found |= self._claim(connection, source, owner)
         return found
 
     def _claim(self, connection: Connection, source: Source, owner: UUID) -> bool:
-        found = False
+        found, dry = False, True
         for queue, at_once in self._pace.queues.items():
             room = self._room(queue, at_once)
             if room <= 0:
+                dry = False  # nobody looked, so there may be more
                 continue
+            self._unsure_of = owner
             items = source.claims.take(connection, owner, queue, room)
+            self._unsure_of = None
             self._begin(source, items, owner)
             found |= bool(items)
-        if not found:
+            dry &= len(items) < room
+        if dry:
             source.next_claim = self._clock.monotonic() + self._pace.poll
         return found
+
+    def _free_strays(self, connection: Connection) -> None:
+        """A claim whose reply was lost may have taken rows that nobody here knows of."""
+        if self._unsure_of is None:
+            return
+        for source in self._sources:
+            known = [item_id for of, item_id in self._in_hand if of == id(source)]
+            known += [one.item.id for of, _, one in self._unsettled if of is source]
+            freed = source.claims.free_strays(connection, self._unsure_of, known)
+            self._counts["handed_back"] += freed
+        self._unsure_of = None
 
     def _room(self, queue: str, at_once: int) -> int:
         """Free slots, and as many more as will be done within the time we may look ahead."""
@@ -155,13 +180,15 @@ class Worker:
         return self._alone_next
 
     def _claim_suspect(self, connection: Connection, owner: UUID) -> bool:
-        # Looked for again only after an ordinary round: suspects must not starve the others.
         self._alone_next = False
         for source in self._sources:
             for queue in self._pace.queues:
+                self._unsure_of = owner
                 items = source.claims.take_suspect(connection, owner, queue)
+                self._unsure_of = None
                 if items:
                     self._next_suspect_search = 0.0
+                    self._lonely = (id(source), items[0].id)
                     self._begin(source, items, owner)
                     return True
         return False
@@ -217,7 +244,7 @@ class Worker:
     ) -> None:
         try:
             self._write(connection, source, owner, group)
-        except DBAPIError as error:
+        except Exception as error:
             if self._database.is_lost(error) or self._database.passes(error):
                 raise
             self._settle_one_by_one(connection, source, owner, group)
@@ -229,8 +256,8 @@ class Worker:
         for settlement in group:
             try:
                 self._write(connection, source, owner, [settlement])
-            except DBAPIError as error:
-                if self._database.is_lost(error):
+            except Exception as error:
+                if self._database.is_lost(error) or self._database.passes(error):
                     raise
                 log.exception("message %s could not be settled", settlement.item.message_id)
                 instead = Dead(settlement.item, describe(error, "permanent"))
@@ -285,7 +312,10 @@ class Worker:
     # --- small things ------------------------------------------------------------------------
 
     def _drop(self, call: Call) -> None:
-        self._in_hand.pop((id(self._source_of(call)), call.item.id), None)
+        key = id(self._source_of(call)), call.item.id
+        # After a lost lease the same row may be in hand again, as another attempt.
+        if self._in_hand.get(key) is call:
+            del self._in_hand[key]
 
     def _source_of(self, call: Call) -> Source:
         return next(one for one in self._sources if one.settling is call.settling)
@@ -297,8 +327,17 @@ class Worker:
 
     def _rest(self) -> float:
         now = self._clock.monotonic()
-        due = min((source.next_claim for source in self._sources), default=now)
-        return max(0.0, min(due, self._next_suspect_search, now + self._pace.poll) - now)
+        due = [self._next_suspect_search, *(source.next_claim for source in self._sources)]
+        # What is due and was not claimed waits for room, and an answer that makes room wakes us.
+        return min([self._pace.poll, *(moment - now for moment in due if moment > now)])
+
+
+def _returned(call: Call) -> Settlement:
+    """Free for another, unless it had begun what a person wants to be asked about."""
+    asks = call.handler.on_crash == "ask" and call.handler.session_parameter is None
+    if asks and call.started is not None:
+        return Dead(call.item, outcome_unknown(call.item))
+    return HandedBack(call.item)
 
 
 def _timed_out(call: Call) -> Settlement:

@@ -5,6 +5,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from http.client import HTTPException
+from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -23,6 +25,9 @@ _LIMIT = 60.0
 def main() -> int:
     options = _options()
     signal.signal(signal.SIGTERM, _interrupt)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # News must be seen as they come, also through a pipe and on a terminal without Japanese.
+        sys.stdout.reconfigure(line_buffering=True, errors="replace")
     try:
         run(Places(Path("var").absolute()), Ports.free(options), once=options.once)
     except KeyboardInterrupt:
@@ -40,21 +45,28 @@ def run(places: Places, ports: Ports, once: bool) -> None:
     with Children(places.logs, told) as children:
         _start(children, shop, mail, ports.smtp)
         print(f"The shop runs; its logs are in {places.logs}.\n\nWhat happens:")
-        deliveries = Deliveries(app, mail)
-        confirmed = tell(shop)
-        _say_where_to_look(shop, mail, next_id=confirmed[-1].order_id + 1)
+        try:
+            _show(children, Deliveries(app, mail), shop, mail, once)
+        except (OSError, HTTPException):
+            children.check(patience=1.0)
+            raise
 
-        def all_arrived() -> bool:
-            deliveries.look()
-            return deliveries.are_complete(confirmed)
 
-        def never() -> bool:
-            deliveries.look()
-            return False
+def _show(children: Children, deliveries: Deliveries, shop: Site, mail: Site, once: bool) -> None:
+    confirmed = tell(shop)
+    _say_where_to_look(shop, mail, next_id=confirmed[-1].order_id + 1)
 
-        _wait(children, all_arrived, _LIMIT)
-        if not once:
-            _wait(children, never, None)
+    def all_arrived() -> bool:
+        deliveries.look()
+        return deliveries.are_complete(confirmed)
+
+    def never() -> bool:
+        deliveries.look()
+        return False
+
+    _wait(children, all_arrived, _LIMIT)
+    if not once:
+        _wait(children, never, None)
 
 
 def _start(children: Children, shop: Site, mail: Site, smtp_port: int) -> None:

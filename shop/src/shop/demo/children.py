@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -54,9 +55,11 @@ class Children:
             )
         self._children.append(Child(name, process, log))
 
-    def check(self) -> None:
+    def check(self, patience: float = 0.0) -> None:
+        """Raise when a child has ended, or ends while we are patient with each of them."""
         for child in self._children:
-            if child.process.poll() is not None:
+            with suppress(subprocess.TimeoutExpired):
+                child.process.wait(patience)
                 raise ChildEnded(child)
 
     def __enter__(self) -> Self:

@@ -92,4 +92,4 @@ class MailServer(Controller):
         return f"250 2.0.0 kept as {mail.id}"
 
     def _create_server(self) -> "asyncio.Future[asyncio.AbstractServer]":
-        return self.loop.create_server(self._factory_invoker, sock=self._socket)  # type: ignore
+        return self.loop.create_server(self._factory_invoker, sock=self._socket)  # type: ignore[return-value]

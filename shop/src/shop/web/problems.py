@@ -82,7 +82,7 @@ def install_problems(web: FastAPI) -> None:
 
     @web.exception_handler(Exception)
     def failed(request: Request, error: Exception) -> Response:
-        return problem(500, "INTERNAL_ERROR", "The shop failed; nothing was changed.")
+        return problem(500, "INTERNAL_ERROR", "The shop failed; its log says why.")
 
 
 def _field_error(found: dict[str, Any]) -> dict[str, str]:

@@ -40,7 +40,6 @@ from todoke.cli.screen import (
 )
 from todoke.dead_letters.letter import DeadLetter
 from todoke.errors import NotFound
-from todoke.telemetry import masked
 
 _HEADS = ["ID", "NAME", "CODE", "ATTEMPTS", "DIED", "SEEN"]
 
@@ -127,7 +126,7 @@ def _data(letter: DeadLetter, payloads: Payloads) -> dict[str, Any]:
         name: None if body is None else payloads.data(letter.context, letter.type, body)
         for name, body in bodies.items()
     }
-    return told | {"key": masked(letter.key)} | shown
+    return told | {"key": payloads.key(letter.context, letter.type, letter.key)} | shown
 
 
 def _page(letter: DeadLetter, payloads: Payloads) -> list[Text]:
@@ -144,7 +143,7 @@ def _page(letter: DeadLetter, payloads: Payloads) -> list[Text]:
             "type": f"{letter.type}, version {letter.version}",
             "context": letter.context,
             "aggregate": letter.aggregate,
-            "key": masked(letter.key),
+            "key": payloads.key(letter.context, letter.type, letter.key),
             "created": moment(letter.created_at),
             "died": moment(letter.died_at),
             "closed": _closing(letter),

@@ -49,9 +49,9 @@ def worker(
     require_file(found)
     if queues is not None and found.settings.get("worker.queues") != queues:
         raise Refused("--queues has no effect: the application's code sets worker.queues itself.")
-    refusal = _supervise(found, named, processes, log_format)
-    if refusal is not None:
-        raise Refused(refusal)
+    trouble = _supervise(found, named, processes, log_format)
+    if trouble is not None:
+        raise Refused(trouble)
 
 
 def _supervise(app: Todoke, named: str, wish: int | None, log_format: str | None) -> str | None:

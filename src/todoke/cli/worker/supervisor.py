@@ -25,6 +25,8 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 GROWN_UP = 60.0
 """Seconds after which a child's end is no early death any more."""
 
+_KILLED = "Not all processes ended in time; what they held is returned when their lease runs out."
+
 
 @dataclass(frozen=True, eq=False)
 class Child:
@@ -49,22 +51,23 @@ class Supervisor:
         self._arguments, self._patience = arguments, patience
         self._places = [Place() for _ in range(places)]
         self._news: SimpleQueue[Place | None] = SimpleQueue()
-        self._give_up: float | None = None
-        self._refusal: str | None = None
+        self._stopping = False
+        self._give_up_at: float | None = None
+        self._trouble: str | None = None
 
     def run(self) -> str | None:
-        """Returns when all children have ended: the refusal of one of them, or None."""
+        """Returns when all children have ended; answers what went wrong, if anything did."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._news.put(None))
         while not self._is_over:
             self._fill_due()
             self._kill_overdue()
             self._hear()
-        return self._refusal
+        return self._trouble
 
     @property
     def _is_over(self) -> bool:
-        return self._give_up is not None and not self._children
+        return self._stopping and not self._children
 
     @property
     def _children(self) -> list[Child]:
@@ -83,7 +86,7 @@ class Supervisor:
 
     def _rest(self) -> float | None:
         times = [place.due for place in self._places if place.due is not None]
-        times += [] if self._give_up is None else [self._give_up]
+        times += [] if self._give_up_at is None else [self._give_up_at]
         return max(0.0, min(times) - time.monotonic()) if times else None
 
     # --- starting ----------------------------------------------------------------------------
@@ -116,10 +119,10 @@ class Supervisor:
         child, place.child = place.child, None
         assert child is not None  # noqa: S101
         code = child.process.returncode
-        if code == REFUSED and self._refusal is None:
-            self._refusal = last_words(child.tether) or "A worker process refused to work."
+        if code == REFUSED and self._trouble is None:
+            self._trouble = last_words(child.tether) or "A worker process refused to work."
         child.tether.close()
-        if self._give_up is not None:
+        if self._stopping:
             return
         if code == REFUSED:
             self._stop()
@@ -142,20 +145,22 @@ class Supervisor:
 
     def _stop(self) -> None:
         """The first time children drain; the second time they hurry."""
-        if self._give_up is None:
+        if not self._stopping:
+            self._stopping = True
             log.info("stopping: no new work, what runs may end; a second signal does not wait")
-            self._give_up = time.monotonic() + self._patience
+            self._give_up_at = time.monotonic() + self._patience
             for place in self._places:
                 place.due = None
         for child in self._children:
             child.process.terminate()
 
     def _kill_overdue(self) -> None:
-        if self._give_up is None or time.monotonic() < self._give_up:
+        if self._give_up_at is None or time.monotonic() < self._give_up_at:
             return
-        self._give_up = float("inf")
+        self._give_up_at = None
         for child in self._children:
             log.error("process %d did not end in time: killed", child.process.pid)
+            self._trouble = _KILLED
             child.process.kill()
 
 

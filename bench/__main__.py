@@ -1,6 +1,6 @@
 """Measures todoke beside the raw loop, interleaved in one run; figures are printed, not judged.
 
-    python -m bench [--events 20000] [--rounds 3] [--json FILE]
+python -m bench [--events 20000] [--rounds 3] [--json FILE]
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from tests.servers.postgres import postgres_instance
 
 from bench.drain import VARIANTS, Rate, prepared
-from tests.servers.postgres import postgres_instance
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ class Measured(Event, context="bench", aggregate="order", ordered=False):
     number: str = "ORD-2026-000001"
     customer: str = "customer@example.com"
     total: int = 4980
-    lines: list[str] = ["apple", "pear", "plum", "peach", "quince"]
+    lines: tuple[str, ...] = ("apple", "pear", "plum", "peach", "quince")
 
 
 @contextmanager

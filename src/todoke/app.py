@@ -32,6 +32,7 @@ from todoke.runtime import Runtime
 from todoke.settings import Settings
 from todoke.work.claim import Claims
 from todoke.work.inject import Provider, Providers
+from todoke.work.item import Item
 from todoke.work.settle import Settling
 from todoke.work.slots import EventLoop
 from todoke.work.table import work_table, worker_table
@@ -76,9 +77,7 @@ class Todoke(Context):
         self.inbox_table = work_table("delivery", "inbox", self.metadata, self.database)
         self.worker_table = worker_table(self.metadata, self.database)
         letters = dead_letter_tables(self.metadata, self.database)
-        self.burial = Burial(
-            letters, self.database, self.identities, lambda item: self.handlers.name_for(item)
-        )
+        self.burial = Burial(letters, self.database, self.identities, self._name_for)
         tables = [self.outbox_table, self.inbox_table]
         self.claims = [Claims(table, self.worker_table, self.database) for table in tables]
         self.settlings = [Settling(table, self.database, self.burial) for table in tables]
@@ -194,6 +193,9 @@ class Todoke(Context):
         """The declared class of an event type, as far as a handler here knows it."""
         known = self.handlers.event_classes
         return known.get(f"{context}/{type}") or known.get(f"*/{type}")
+
+    def _name_for(self, item: Item) -> str:
+        return self.handlers.name_for(item)
 
     def _check_body(self, letter: Row[Any], body: str) -> None:
         kind = self.event_class(letter.context, letter.type)

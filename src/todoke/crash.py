@@ -10,6 +10,8 @@ import os
 import signal
 from collections.abc import Callable
 
+from todoke.errors import InvalidOption
+
 POINTS = (
     "publish.before_insert",
     "publish.after_insert",
@@ -52,7 +54,9 @@ def arm_from_environment() -> None:
         return
     name, _, count = wish.partition(":")
     if name not in POINTS:
-        raise ValueError(f"TODOKE_CRASH names {name!r}; the points are: {', '.join(POINTS)}")
+        raise InvalidOption("TODOKE_CRASH", wish, f"the points are: {', '.join(POINTS)}.")
+    if count and not count.isdecimal():
+        raise InvalidOption("TODOKE_CRASH", wish, "write name:count, such as claim.after_commit:3.")
     arm(_Killer(name, int(count or 1)))
 
 

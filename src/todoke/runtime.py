@@ -78,6 +78,7 @@ class Runtime:
             slots,
             self._app.database,
             self.membership.owner,
+            self.conclusions,
             self.pace,
             self.counts,
         )
@@ -201,12 +202,10 @@ class Runtime:
         return all(one.session_parameter for one in self.handlers.by_name.values())
 
     def _work_until_idle(self, connection: Connection, worker: Worker, stager: Stager) -> None:
-        while True:
+        found = True
+        while found or not worker.idle or stager.stage(connection):
             worker.wake()
-            staged = stager.tick(connection) == 0.0
             found = worker.tick(connection) == 0.0
-            if not found and not staged and worker.idle:
-                return
 
     def _wake(self) -> None:
         if self._process is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import select, true
+from sqlalchemy import exists, select, true
 from sqlalchemy.orm import Session
 
 from todoke.dead_letters import bury
@@ -49,8 +49,7 @@ def settle_after_the_commit(patch: pytest.MonkeyPatch) -> None:
 
 def claim_after_being_declared_dead(patch: pytest.MonkeyPatch) -> None:
     """A claim by a process that is not registered any more."""
-    real = claim.exists
-    patch.setattr(claim, "exists", lambda *rows: true() if rows else real())
+    patch.setattr(claim, "exists", lambda *rows: true() if rows else exists())
 
 
 def leave_the_dead_among_the_living(patch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from greenlet import GreenletExit, getcurrent, greenlet
+from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-untyped]
 from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.orm import Session
 
 from tests.proof import scenario, witness
-from tests.proof.evidence import Called, Evidence, Published
+from tests.proof.evidence import Called, Evidence, Published, Told
 from todoke import Settings, Todoke, crash
 from todoke.databases.sqlite import prepare
 from todoke.runtime import Runtime
@@ -299,9 +299,8 @@ class World:
                     raise Rollback
         except Rollback:
             pass
-        told = "fail" if give_up else "ok"
-        body = wish.model_dump_json()
-        kind = type(wish).__name__
+        kind, body = type(wish).__name__, wish.model_dump_json()
+        told: Told = "fail" if give_up else "ok"
         self.evidence.published.append(Published(message.id.hex, kind, body, told))
 
     # --- set-up ------------------------------------------------------------------------------
@@ -337,7 +336,7 @@ class World:
         self.client_app.identities._last = 0
         with self.client_app.engine.begin() as connection:
             for name in self._tables:
-                connection.exec_driver_sql(f"DELETE FROM {name}")  # noqa: S608
+                connection.exec_driver_sql(f"DELETE FROM {name}")
 
     def _anything_living(self) -> bool:
         with self.client_app.engine.connect() as connection:

@@ -124,6 +124,7 @@ def _storm(app: Todoke, band: Workers, evidence: Evidence, kills: int) -> None:
         over.set()
         publisher.join()
 
+
 def _calm(app: Todoke, band: Workers) -> bool:
     """No more kills from outside; those that were armed may still die, and are replaced."""
     while len(band.alive) < 2:
@@ -169,5 +170,5 @@ def _slowest_recovery(app: Todoke, band: Workers) -> float:
 def _adopt_chained(evidence: Evidence) -> None:
     """Events that handlers answered were published by the engine: known by where they are."""
     known = {one.event for one in evidence.published}
-    found = {one.event for one in [*evidence.settled, *evidence.living]} - known
+    found = {one.event for one in evidence.settled} - known
     evidence.published += [Published(one, "Mailed", "", "unknown") for one in sorted(found)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Engine, text
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, text
 
 from tests.proof.evidence import Effect, Evidence, Letter, Living, Settled, Witnessed
 from todoke import Todoke
@@ -73,7 +76,7 @@ def _triggers(app: Todoke, place: str, by: str, *, sqlite: bool) -> list[str]:
 def _trigger(name: str, on: str, condition: str, values: str, *, sqlite: bool) -> list[str]:
     columns = "what, place, row_id, owner, attempt, state, by, at"
     now = _SQLITE_NOW if sqlite else "extract(epoch FROM clock_timestamp())"
-    insert = f"INSERT INTO witness ({columns}) VALUES ({values}, {now})"  # noqa: S608
+    insert = f"INSERT INTO witness ({columns}) VALUES ({values}, {now})"
     if sqlite:
         return [f"CREATE TRIGGER {name} AFTER {on} WHEN {condition} BEGIN {insert}; END"]
     return [
@@ -91,32 +94,29 @@ def collect(engine: Engine, app: Todoke, evidence: Evidence) -> None:
 
 
 def _collect(connection: Connection, app: Todoke, evidence: Evidence) -> None:
-    def rows(statement: str) -> list[tuple[object, ...]]:
-        return [tuple(row) for row in connection.execute(text(statement))]
+    def rows(statement: str) -> Sequence[Row[Any]]:
+        return connection.execute(text(statement)).all()
 
     for place in PLACES:
         live, history = _name(app, place), _name(app, f"{place}_history")
-        for event, handler in rows(f"SELECT message_id, handler FROM {live}"):  # noqa: S608
-            evidence.living.append(Living(_id(event), _text(handler)))
-        for event, handler in rows(f"SELECT message_id, handler FROM {history}"):  # noqa: S608
-            evidence.settled.append(Settled(_id(event), _text(handler)))
-    letters = _name(app, "dead_letters")
-    for row in rows(
-        "SELECT message_id, handler, body, error_class, error_code, error_message, "  # noqa: S608
-        f"error_traceback, attempt - spared, closed_as FROM {letters}"
+        for event, handler in rows(f"SELECT message_id, handler FROM {live}"):
+            evidence.living.append(Living(_id(event), handler))
+        for event, handler in rows(f"SELECT message_id, handler FROM {history}"):
+            evidence.settled.append(Settled(_id(event), handler))
+    for event, handler, *told, attempts, closed in rows(
+        "SELECT message_id, handler, body, error_class, error_code, error_message, "
+        f"error_traceback, attempt - spared, closed_as FROM {_name(app, 'dead_letters')}"
     ):
-        event, handler, *told, attempts, closed = row
-        texts = [str(one or "") for one in told]
-        number = int(str(attempts))
-        letter = Letter(_id(event), _text(handler), *texts, number, closed == "redriven")
-        evidence.letters.append(letter)
-    for event, handler, token in rows("SELECT event, handler, token FROM effects"):
-        evidence.effects.append(Effect(str(event), str(handler), str(token)))
+        body, error_class, code, message, trail = (one or "" for one in told)
+        why = (error_class, code, message, trail, attempts)
+        evidence.letters.append(Letter(_id(event), handler, body, *why, closed == "redriven"))
+    for row in rows("SELECT event, handler, token FROM effects"):
+        evidence.effects.append(Effect(*row))
     for what, place, number, owner, attempt, state, by in rows(
         "SELECT what, place, row_id, owner, attempt, state, by FROM witness ORDER BY seq"
     ):
-        seen = (int(str(number)), owner and _id(owner), int(str(attempt)), state, by)
-        evidence.witnessed.append(Witnessed(what, place, *seen))  # type: ignore[arg-type]
+        holder = None if owner is None else _id(owner)
+        evidence.witnessed.append(Witnessed(what, place, number, holder, attempt, state, by))
 
 
 def _name(app: Todoke, table: str) -> str:
@@ -126,7 +126,3 @@ def _name(app: Todoke, table: str) -> str:
 
 def _id(value: object) -> str:
     return str(value).replace("-", "")
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)

@@ -36,9 +36,7 @@ def test_a_connection_on_another_database_is_refused(app: Todoke, other: Engine)
         app.publish(connection, Placed(order_id=1))
 
 
-async def test_async_handles_on_another_database_are_refused(
-    app: Todoke, other: Engine
-) -> None:
+async def test_async_handles_on_another_database_are_refused(app: Todoke, other: Engine) -> None:
     """OB-1"""
     engine = create_async_engine(other.url.set(drivername="sqlite+aiosqlite"))
     async with AsyncSession(engine) as session, engine.begin() as connection:

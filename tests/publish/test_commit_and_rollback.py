@@ -94,14 +94,13 @@ async def test_a_released_savepoint_falls_with_the_one_around_it(app: Todoke, de
 
 async def test_an_inner_savepoint_falls_without_the_one_around_it(app: Todoke, desk: Desk) -> None:
     """OB-1"""
-    async with desk.transaction() as tx:
-        async with desk.savepoint(tx):
-            await desk.publish(tx, Placed(order_id=1))
-            with pytest.raises(Undone):
-                async with desk.savepoint(tx):
-                    await desk.publish(tx, Placed(order_id=2))
-                    raise Undone
-            await desk.publish(tx, Placed(order_id=3))
+    async with desk.transaction() as tx, desk.savepoint(tx):
+        await desk.publish(tx, Placed(order_id=1))
+        with pytest.raises(Undone):
+            async with desk.savepoint(tx):
+                await desk.publish(tx, Placed(order_id=2))
+                raise Undone
+        await desk.publish(tx, Placed(order_id=3))
     assert published(app) == [1, 3]
 
 

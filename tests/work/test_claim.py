@@ -63,17 +63,13 @@ def test_the_more_urgent_comes_first_then_the_older(
     assert [int(one.key) for one in take(app, claims, connection, 2)] == [2, 0]
 
 
-def test_another_queue_is_left_alone(
-    app: Todoke, claims: Claims, connection: Connection
-) -> None:
+def test_another_queue_is_left_alone(app: Todoke, claims: Claims, connection: Connection) -> None:
     """OB-6"""
     publish(app, Placed(order_id=1))
     assert claims.take(connection, register(app), "files", 10) == []
 
 
-def test_what_is_not_due_is_left_alone(
-    app: Todoke, claims: Claims, connection: Connection
-) -> None:
+def test_what_is_not_due_is_left_alone(app: Todoke, claims: Claims, connection: Connection) -> None:
     """OB-2"""
     publish(app, Placed(order_id=1), delay="1h")
     assert take(app, claims, connection, 10) == []

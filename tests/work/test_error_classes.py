@@ -50,7 +50,7 @@ def test_a_timeout_is_a_class_of_its_own(app: Todoke) -> None:
     """ER-1"""
     run(app, TimeoutError("too slow"))
     assert [(row.error_class, row.error_code) for row in living(app)] == [
-        ("timeout", "TIMEOUT_ERROR")
+        ("timeout", "TIMEOUT")
     ]
 
 

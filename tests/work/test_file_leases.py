@@ -97,3 +97,15 @@ def test_leaving_removes_the_file(app: Todoke, tmp_path: Path) -> None:
         membership.join(connection)
         membership.leave(connection)
     assert list((tmp_path / "todoke.db-workers").iterdir()) == []
+
+
+def test_a_renewal_does_not_wait_for_a_handler_that_writes(app: Todoke) -> None:
+    """OB-7: the only write lock may be held for as long as a handler takes"""
+    membership = Runtime(app).membership
+    with app.engine.connect() as connection, app.engine.connect() as writer:
+        connection.exec_driver_sql("PRAGMA busy_timeout=0")
+        connection.rollback()
+        membership.join(connection)
+        with writer.begin():
+            membership.tick(connection)
+        membership.leave(connection)

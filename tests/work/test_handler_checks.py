@@ -41,7 +41,9 @@ def test_what_nobody_provides_is_named_with_the_remedy(app: Todoke) -> None:
     def send(event: Placed, mail: Mailer) -> None: ...
 
     told = refusal(app, UnknownDependency)
-    assert re.search(r"handler 'send' \(.*test_handler_checks\.py:\d+\) asks for mail: Mailer", told)
+    assert re.search(
+        r"handler 'send' \(.*test_handler_checks\.py:\d+\) asks for mail: Mailer", told
+    )
     assert "Write `@app.provide` on a function that returns or yields Mailer." in told
 
 

@@ -64,9 +64,7 @@ def test_a_serialisation_failure_is_run_again_and_costs_no_attempt(
         runs.append(1)
         session.execute(text("INSERT INTO sales VALUES (1)"))
         if len(runs) == 1:
-            session.execute(
-                text("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40001'; END $$")
-            )
+            session.execute(text("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40001'; END $$"))
 
     publish(app, Placed(order_id=1))
     app.drain()

@@ -76,9 +76,7 @@ def test_a_failure_rolls_the_effect_back(app: Todoke, handle: Callable[[Body], N
 
 
 @pytest.mark.parametrize("answer", [Retry("1s"), Snooze("1s"), Reject("no"), Skip("no")])
-def test_only_done_commits(
-    app: Todoke, handle: Callable[[Body], None], answer: Any
-) -> None:
+def test_only_done_commits(app: Todoke, handle: Callable[[Body], None], answer: Any) -> None:
     """design 8"""
 
     def refuse(session: Session) -> Any:

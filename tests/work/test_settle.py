@@ -136,9 +136,7 @@ def test_an_older_attempt_writes_nothing_and_is_told(
     assert (living(app), history(app), letters(app)) == (before, [], [])
 
 
-def test_what_belongs_to_a_fenced_one_is_not_written(
-    app: Todoke, bench: Bench, item: Item
-) -> None:
+def test_what_belongs_to_a_fenced_one_is_not_written(app: Todoke, bench: Bench, item: Item) -> None:
     """OB-7"""
     written: list[Connection] = []
     bench.settle(Processed(item, then=written.append), owner=app.identities.draw())

@@ -52,7 +52,8 @@ class Postgres(Database):
         return connection.connection.dbapi_connection.info.backend_pid  # type: ignore[union-attr]
 
     def break_off(self, connection: Connection, victim: Any) -> None:
-        connection.execute(func.pg_terminate_backend(victim).select())
+        with connection.begin():
+            connection.execute(func.pg_terminate_backend(victim).select())
 
     def is_autocommit(self, connection: Connection) -> bool:
         return bool(connection.connection.dbapi_connection.autocommit)  # type: ignore[union-attr]

@@ -60,7 +60,7 @@ class Sqlite(Database):
 
     def break_off(self, connection: Connection, victim: Any) -> None:
         # Closed rather than rolled back: a statement of the given-up handler that came later
-        # would otherwise commit on its own.
+        # would otherwise commit on its own. In no transaction: that would wait for the victim's.
         victim.interrupt()
         victim.close()
 

@@ -29,6 +29,9 @@ from todoke.work.settle import Dead, Later, Processed, Settlement, Then
 Publish = Callable[[Sequence[Event], Handler, Item], Then]
 """Turns events a handler answered into rows to be written as its message is settled."""
 
+OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
+TIMEOUT = "TIMEOUT"
+
 _LONGEST_TEXT = 20_000
 
 
@@ -88,6 +91,8 @@ class Conclusions:
         failure = describe(error, kind)
         if kind == "permanent":
             return Dead(item, failure)
+        if kind == "timeout" and handler.on_crash == "ask":
+            return Dead(item, outcome_unknown(item))
         if kind == "business":
             return self._business(item, handler, error, failure)
         after = error.after if isinstance(error, TransientError) else None
@@ -124,6 +129,15 @@ class Conclusions:
         return seconds(until, "Snooze(until)")
 
 
+def outcome_unknown(item: Item) -> Failure:
+    return Failure(
+        "transient",
+        OUTCOME_UNKNOWN,
+        "The handler had started, and its worker died or its time was up before its answer was "
+        "recorded. Find out whether it took effect, then redrive or resolve.",
+    )
+
+
 def classify(error: BaseException, handler: Handler) -> ErrorClass:
     for kind, verdict in handler.classifiers:
         if isinstance(error, kind):
@@ -145,7 +159,8 @@ def describe(error: BaseException, kind: ErrorClass) -> Failure:
     own = None if isinstance(error, SQLAlchemyError) else getattr(error, "code", None)
     text = str(error)[:_LONGEST_TEXT] or type(error).__name__
     trail = "".join(traceback.format_exception(error))[-_LONGEST_TEXT:]
-    code = _code(own, screaming(type(error).__name__))
+    usual = TIMEOUT if type(error) is TimeoutError else screaming(type(error).__name__)
+    code = _code(own, usual)
     return Failure(kind, code, masked(text), masked(trail))
 
 

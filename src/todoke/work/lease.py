@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Table, Uuid, bindparam, delete, insert, selec
 
 from todoke import codec
 from todoke.database import Database
+from todoke.databases.sqlite import READ_ONLY
 from todoke.work.item import Item
 
 try:
@@ -39,6 +40,9 @@ def registered(registers: Registers, item: Item) -> list[str]:
 
 class RowLeases:
     """Leases as rows, renewed by an UPDATE."""
+
+    options: Mapping[str, Any] = {}
+    """What a renewal asks of its connection."""
 
     def __init__(self, workers: Table, database: Database, seconds: float) -> None:
         self.seconds = seconds
@@ -91,6 +95,9 @@ class RowLeases:
 
 class FileLeases(RowLeases):
     """Leases as locked files beside a SQLite database; the row only tells people."""
+
+    # A renewal only reads: it must not wait for a handler that holds the only write lock.
+    options: Mapping[str, Any] = {READ_ONLY: True}
 
     def __init__(self, workers: Table, database: Database, seconds: float, directory: Path) -> None:
         super().__init__(workers, database, seconds)

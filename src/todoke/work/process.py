@@ -74,7 +74,7 @@ class Membership:
 
     def _renew_or_rejoin(self, connection: Connection) -> None:
         assert self.id is not None  # noqa: S101
-        with connection.begin():
+        with connection.execution_options(**self._leases.options).begin():
             renewed = self._leases.renew(connection, self.id)
             self.living = self._leases.living(connection)
         crash.point("lease.after_renewal")

@@ -28,12 +28,12 @@ from sqlalchemy import (
 from todoke import crash
 from todoke.database import Database
 from todoke.telemetry import Counts, log
+from todoke.work.conclude import outcome_unknown
 from todoke.work.item import SUSPECT, Failure, Item
 from todoke.work.lease import RowLeases
 from todoke.work.settle import Bury
 from todoke.work.table import WorkTable
 
-OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
 CRASHED = "CRASHED"
 
 
@@ -135,15 +135,6 @@ class _Return:
         live = self._table.live
         guard = (live.c.id == item.id) & (live.c.owner == owner)
         self._bury(connection, self._table, guard, item, _verdict(item, asked=asked))
-
-
-def outcome_unknown(item: Item) -> Failure:
-    return Failure(
-        "transient",
-        OUTCOME_UNKNOWN,
-        "The worker died after the handler had started and before its answer was recorded. "
-        "Find out whether it took effect, then redrive or resolve.",
-    )
 
 
 def _verdict(item: Item, *, asked: bool) -> Failure:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from todoke.work.perform import Answer, Call, Performer
 
@@ -64,9 +64,16 @@ def _run_and_close(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
     finally:
+        loop.run_until_complete(_cancel(asyncio.all_tasks(loop)))
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
+
+
+async def _cancel(tasks: set[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Answers:
@@ -105,14 +112,15 @@ class WorkerSlots:
         self._thread_limit, self._coroutine_limit = threads, coroutines
         self._for_threads: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._for_loop: deque[Call] = deque()
-        self._threads: list[threading.Thread] = []
+        self._threads: set[threading.Thread] = set()
+        self._running: set[Call] = set()
         self._coroutines: set[asyncio.Task[None]] = set()
 
     def start(self, calls: Sequence[Call]) -> None:
         sync = [call for call in calls if not call.handler.is_async]
         for call in sync:
             self._for_threads.put(call)
-        self._hire(len(sync))
+        self._hire()
         if len(sync) < len(calls):
             self._for_loop.extend(call for call in calls if call.handler.is_async)
             self._loop().call_soon_threadsafe(self._fill)
@@ -131,21 +139,30 @@ class WorkerSlots:
         return calls
 
     def close(self) -> None:
-        for _ in self._threads:
+        for _ in list(self._threads):
             self._for_threads.put(None)
 
-    def _hire(self, wanted: int) -> None:
-        while len(self._threads) < min(wanted, self._thread_limit):
+    def _hire(self) -> None:
+        """A thread for each call that waits or runs, within the limit; hung ones are replaced."""
+        running = list(self._running)
+        hung = sum(call.given_up for call in running)
+        wanted = len(running) - hung + self._for_threads.qsize()
+        while len(self._threads) - hung < min(wanted, self._thread_limit):
             name = f"todoke-handler-{len(self._threads) + 1}"
             # Daemon: a handler that hangs for ever must not keep the process from ending.
             thread = threading.Thread(target=self._thread, name=name, daemon=True)
-            self._threads.append(thread)
+            self._threads.add(thread)
             thread.start()
 
     def _thread(self) -> None:
         while (call := self._for_threads.get()) is not None:
+            self._running.add(call)
             answer = self._performer.perform(call)
+            self._running.discard(call)
             self._answers.put((call, answer), last=self._for_threads.empty())
+            if call.given_up:
+                break  # another was hired in its place
+        self._threads.discard(threading.current_thread())
 
     def _fill(self) -> None:
         for _ in range(min(len(self._for_loop), self._coroutine_limit - len(self._coroutines))):

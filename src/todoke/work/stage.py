@@ -30,6 +30,10 @@ class Stager:
 
     def tick(self, connection: Connection) -> float:
         """Ready a batch of each table; answers how long to rest."""
+        return 0.0 if self.stage(connection) >= self._batch else self._poll
+
+    def stage(self, connection: Connection) -> int:
+        """Ready a batch of each table; answers how many became ready."""
         with connection.begin():
             staged = [
                 len(connection.execute(one, {"at_most": self._batch}).all())
@@ -38,7 +42,7 @@ class Stager:
             crash.point("stage.before_commit")
         if any(staged):
             self._on_ready()
-        return 0.0 if max(staged) == self._batch else self._poll
+        return sum(staged)
 
 
 def _ready(table: WorkTable, database: Database) -> ReturningUpdate[tuple[int]]:

@@ -17,11 +17,10 @@ from todoke import crash
 from todoke.database import Database
 from todoke.telemetry import Counts, log
 from todoke.work.claim import Claims, Suspects
-from todoke.work.conclude import describe
-from todoke.work.item import Failure, Item
+from todoke.work.conclude import Conclusions, describe, outcome_unknown
+from todoke.work.item import Item
 from todoke.work.perform import Answer, Call, Fenced, InOwnTransaction
-from todoke.work.rescue import outcome_unknown
-from todoke.work.settle import Dead, HandedBack, Later, Settled, Settlement, Settling
+from todoke.work.settle import Dead, HandedBack, Settled, Settlement, Settling
 from todoke.work.slots import Slots
 
 
@@ -60,12 +59,14 @@ class Worker:
         slots: Slots,
         database: Database,
         owner: Callable[[], UUID | None],
+        conclusions: Conclusions,
         pace: Pace,
         counts: Counts,
     ) -> None:
         self._sources, self._slots, self._database = sources, slots, database
         self._suspects = Suspects([source.settling.table for source in sources])
         self._owner, self._pace, self._counts = owner, pace, counts
+        self._conclusions = conclusions
         self._clock = database.clock
         self._in_hand: dict[tuple[int, int], Call] = {}
         self._unsettled: list[tuple[Source, UUID, Settlement]] = []
@@ -301,13 +302,17 @@ class Worker:
             log.error("%s did not end in time: given up", call.handler.where)
             self._break_off(connection, call)
             self._drop(call)
-            self._unsettled.append((self._source_of(call), call.owner, _timed_out(call)))
+            self._unsettled.append((self._source_of(call), call.owner, self._timed_out(call)))
+
+    def _timed_out(self, call: Call) -> Settlement:
+        limit = f"{call.handler.where} did not end within {call.handler.timeout:g} s"
+        error = TimeoutError(f"{limit} and was given up.")
+        return self._conclusions.settle_error(call.item, call.handler, error)
 
     def _break_off(self, connection: Connection, call: Call) -> None:
         call.given_up = True
-        if call.session_mark is not None:
-            with connection.begin():
-                self._database.break_off(connection, call.session_mark)
+        if (mark := call.session_mark) is not None:
+            self._database.break_off(connection, mark)
 
     # --- small things ------------------------------------------------------------------------
 
@@ -338,16 +343,3 @@ def _returned(call: Call) -> Settlement:
     if asks and call.started is not None:
         return Dead(call.item, outcome_unknown(call.item))
     return HandedBack(call.item)
-
-
-def _timed_out(call: Call) -> Settlement:
-    failure = Failure(
-        "timeout",
-        "TIMEOUT",
-        f"{call.handler.where} did not end within {call.handler.timeout:g} s and was given up.",
-    )
-    policy = call.handler.retry
-    if policy.exhausted(call.item.number):
-        return Dead(call.item, failure)
-    wait = policy.wait(call.item.number, lambda: 0.5).total_seconds()
-    return Later(call.item, wait, failure, of=policy.attempts)

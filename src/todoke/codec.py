@@ -40,7 +40,8 @@ def load(text: str, *, max_bytes: int = MAX_BYTES) -> Any:
     check_depth(text)
     try:
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
-        json.dumps(data, ensure_ascii=False).encode()
+        # Refuses half characters, and numbers too large for Python, which are infinite here.
+        json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
     except RecursionError:
         raise NotStrict(f"nested deeper than {MAX_DEPTH}") from None
     except ValueError as error:

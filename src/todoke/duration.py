@@ -32,7 +32,10 @@ def duration(value: object, option: str = "duration") -> timedelta:
         raise InvalidOption(
             option, value, 'not a length of time. Write "250ms", "30s", "5m", "24h", "7d".'
         )
-    return timedelta(**{_UNITS[match[2]]: float(match[1])})
+    try:
+        return timedelta(**{_UNITS[match[2]]: float(match[1])})
+    except OverflowError:
+        raise InvalidOption(option, value, "longer than time itself. Write less.") from None
 
 
 def seconds(value: object, option: str = "duration") -> float:

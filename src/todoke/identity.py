@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from threading import Lock
 from uuid import UUID
 
 from todoke.clock import Clock
@@ -16,13 +17,14 @@ class Identities:
 
     def __init__(self, clock: Clock, random_bits: RandomBits) -> None:
         self._clock, self._random_bits = clock, random_bits
-        self._last = 0
+        self._last, self._lock = 0, Lock()
 
     def draw(self) -> UUID:
         milliseconds = int(self._clock.now().timestamp() * 1000)
         # 12 bits below the millisecond count up, so that ids of one burst keep their order.
-        moment = max(milliseconds << 12 | self._random_bits(10), self._last + 1)
-        self._last = moment
+        with self._lock:
+            moment = max(milliseconds << 12 | self._random_bits(10), self._last + 1)
+            self._last = moment
         return UUID(
             int=(moment >> 12) << 80
             | 0x7 << 76

@@ -124,10 +124,22 @@ def _masked(info: FieldInfo | None, value: Any) -> Any:
         return value
     if _marked(info, PersonalMark):
         return "***"
-    inner = next((kind for kind in _kinds(info.annotation) if _is_model(kind)), None)
-    if inner is None:
+    models = [kind for kind in _kinds(info.annotation) if _is_model(kind)]
+    return _masked_by(models, value) if models else value
+
+
+def _masked_by(models: list[type[BaseModel]], value: Any) -> Any:
+    """Whichever of the models it is: one, a list of them, or a mapping to them."""
+    if isinstance(value, list):
+        return [_masked_by(models, one) for one in value]
+    if not isinstance(value, dict):
         return value
-    return [mask(inner, one) for one in value] if isinstance(value, list) else mask(inner, value)
+    fitting = [model for model in models if model.model_fields.keys() & value.keys()]
+    if not fitting:
+        return {name: _masked_by(models, one) for name, one in value.items()}
+    for model in fitting:
+        value = mask(model, value)
+    return value
 
 
 def _declare(

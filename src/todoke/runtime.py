@@ -110,9 +110,12 @@ class Runtime:
             with self._connect() as connection:
                 self._check(connection)
                 self.membership.join(connection)
-                rescuer.tick(connection)
-                self._work_until_idle(connection, worker, stager)
-                self.membership.leave(connection)
+                try:
+                    rescuer.tick(connection)
+                    self._work_until_idle(connection, worker, stager)
+                finally:
+                    worker.hand_back(connection)
+                    self.membership.leave(connection)
         finally:
             self._app.providers.close()
 
@@ -122,8 +125,8 @@ class Runtime:
             raise InvalidOption("database.url", "sqlite://", "a worker needs a database file.")
         with self._connect() as connection:
             self._check(connection)
+        asked = self._listen_for_signals()
         process = self.start()
-        asked = self._listen_for_signals(process)
         while not asked.wait(0.5):
             if process.wants_recycling:
                 log.warning("a handler hangs in this process: it drains and asks to be replaced")
@@ -193,7 +196,7 @@ class Runtime:
         outbox = self._app.outbox
         messages = [outbox.message(event, handler.context) for event in events]
         rows = [outbox.row(message) for message in messages]
-        return partial(_write, outbox=outbox, rows=rows)
+        return partial(outbox.write, rows=rows)
 
     def _living(self) -> dict[UUID, dict[str, list[str]]]:
         return self.membership.living  # type: ignore[return-value]
@@ -223,21 +226,18 @@ class Runtime:
         with connection.begin():
             schema.check(connection, self._app.database)
 
-    def _listen_for_signals(self, process: Process) -> threading.Event:
+    def _listen_for_signals(self) -> threading.Event:
+        """Set by the first signal to stop; a second one is impatient."""
         asked = threading.Event()
 
         def on_signal(_number: int, _frame: FrameType | None) -> None:
-            if asked.is_set():
-                process.hurry()
+            if asked.is_set() and self._process is not None:
+                self._process.hurry()
             asked.set()
 
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, on_signal)
         return asked
-
-
-def _write(connection: Connection, *, outbox: object, rows: object) -> None:
-    outbox.write(connection, rows)  # type: ignore[attr-defined]
 
 
 def _beside(app: Todoke) -> Path | None:

@@ -69,12 +69,14 @@ class Settings:
         """A copy in which these values win over TOML and environment."""
         other = Settings(self._values, environment=self._environment)
         said = dict(_flat(values))
+        for name in said:
+            _check_name(name)
         other._values.update(said)
         other._origins = {**self._origins, **dict.fromkeys(said, "code")}
         other._environment = {
             key: text
             for key, text in self._environment.items()
-            if key not in {_variable(name) for name in values}
+            if key not in {_variable(name) for name in said}
         }
         return other
 

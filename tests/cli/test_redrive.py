@@ -205,7 +205,5 @@ def recorded(project: Project) -> list[tuple[object, ...]]:
     schema = f"{project.app.database.schema}." if project.app.database.schema else ""
     table = f"{schema}{project.app.database.prefix}operations"
     with project.app.engine.connect() as connection:
-        rows = connection.execute(
-            text(f"SELECT kind, selected, author, reason FROM {table}")  # noqa: S608
-        )
+        rows = connection.execute(text(f"SELECT kind, selected, author, reason FROM {table}"))
         return [tuple(row) for row in rows]

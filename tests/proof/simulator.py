@@ -152,7 +152,7 @@ class World:
         with self.client_app.engine.begin() as connection:
             names = [row[0] for row in connection.execute(text(_TABLES))]
         self._tables = [name for name in names if name != "todoke_version"]
-        self.faults = {"crash": 0.02, "sleep": 0.01}
+        self.faults = {"crash": 0.03, "sleep": 0.03}
         self.hits: dict[str, int] = {}
 
     def run(self, seed: int, events: int = 3) -> Evidence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, text
+from sqlalchemy import Connection, Engine, text
 
 from tests.proof.evidence import Effect, Evidence, Letter, Living, Settled, Witnessed
 from todoke import Todoke
@@ -94,7 +94,7 @@ def collect(engine: Engine, app: Todoke, evidence: Evidence) -> None:
 
 
 def _collect(connection: Connection, app: Todoke, evidence: Evidence) -> None:
-    def rows(statement: str) -> Sequence[Row[Any]]:
+    def rows(statement: str) -> Sequence[Any]:
         return connection.execute(text(statement)).all()
 
     for place in PLACES:

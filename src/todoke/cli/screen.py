@@ -89,7 +89,7 @@ def facts(pairs: Mapping[str, Cell | None]) -> list[Text]:
 def block(head: str, text: str) -> list[Text]:
     """A heading and its text, indented."""
     body = [Text("  " + line) for line in safe(text.rstrip()).split("\n")]
-    return [Text(""), Text(head, style="bold"), *body]
+    return [Text(""), Text(one_line(head), style="bold"), *body]
 
 
 def fitting(text: str, indent: int) -> Text:

@@ -21,7 +21,7 @@ from todoke.telemetry import log
 def worker(
     positional: Annotated[
         str | None,
-        typer.Argument(metavar="[MODULE:ATTRIBUTE]", help="The application.", show_default=False),
+        typer.Argument(metavar="MODULE:ATTRIBUTE", help="The application.", show_default=False),
     ] = None,
     app: AppOption = None,
     processes: Annotated[

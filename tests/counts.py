@@ -20,7 +20,7 @@ class Counts:
 
 
 SMALL = Counts(schedules=1_000, kills=50, outages=3, messages=2_000, examples=100)
-LARGE = Counts(schedules=100_000, kills=1_000, outages=50, messages=200_000, examples=5_000)
+LARGE = Counts(schedules=20_000, kills=1_000, outages=50, messages=200_000, examples=5_000)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -147,6 +147,7 @@ class Todoke(Context):
 
     @asynccontextmanager
     async def async_session(self) -> AsyncIterator[AsyncSession]:
+        """The same for async code."""
         async with AsyncSession(self.async_engine) as session, session.begin():
             yield session
 
@@ -173,6 +174,7 @@ class Todoke(Context):
         Runtime(self).drain()
 
     async def adrain(self) -> None:
+        """The same from async code, in another thread."""
         await asyncio.to_thread(self.drain)
 
     def run(self) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
 from todoke.duration import Duration, duration
@@ -110,6 +110,14 @@ class Message(Generic[E_co]):
         """The trace's id, or the message's own where nobody traces."""
         parts = (self.trace_context or "").split("-")
         return parts[1] if len(parts) == 4 else self.id.hex
+
+
+def told(error: ValidationError) -> str:
+    """What is wrong with a body, field by field, without what was in it."""
+    return "; ".join(
+        f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}"
+        for one in error.errors(include_input=False, include_url=False)
+    )
 
 
 def mask(model: type[BaseModel], data: Any) -> Any:

@@ -57,9 +57,7 @@ def test_a_redriven_letter_goes_through_as_it_was(app: Todoke, letter: DeadLette
     assert [(one.id, one.closed_as) for one in closed(app)] == [(letter.id, "redriven")]
 
 
-def test_a_redriven_letter_that_dies_again_is_a_new_letter(
-    app: Todoke, letter: DeadLetter
-) -> None:
+def test_a_redriven_letter_that_dies_again_is_a_new_letter(app: Todoke, letter: DeadLetter) -> None:
     """ER-4"""
     redrive(app)
     app.drain()
@@ -111,9 +109,7 @@ def test_a_rate_spreads_them(app: Todoke, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("rate", ["10", "0/s", "10/d", "fast", "-1/s"])
-def test_a_rate_that_cannot_be_meant_is_refused(
-    app: Todoke, letter: DeadLetter, rate: str
-) -> None:
+def test_a_rate_that_cannot_be_meant_is_refused(app: Todoke, letter: DeadLetter, rate: str) -> None:
     """ER-4"""
     with pytest.raises(InvalidOption, match='write "10/s"'):
         redrive(app, rate=rate)
@@ -138,9 +134,7 @@ def test_a_resolved_letter_is_closed_for_good(app: Todoke, letter: DeadLetter) -
 
 @pytest.mark.parametrize("missing", ["by", "reason"])
 @pytest.mark.parametrize("act", ["redrive", "resolve"])
-def test_who_and_why_are_required(
-    app: Todoke, letter: DeadLetter, act: str, missing: str
-) -> None:
+def test_who_and_why_are_required(app: Todoke, letter: DeadLetter, act: str, missing: str) -> None:
     """ER-4"""
     with app.session() as session, pytest.raises(InvalidOption, match=missing):
         call = getattr(app.dead_letters, act)

@@ -61,5 +61,5 @@ def test_a_schedule_is_the_same_when_replayed() -> None:
 def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     """The schedules would notice: each bug shows within a few hundred of them."""
     plant(monkeypatch)
-    report = explore(range(400), stop_at_first=True)
+    report = explore(range(1000), stop_at_first=True)
     assert report.violations, f"{plant.__doc__} went unnoticed in {report.schedules} schedules"

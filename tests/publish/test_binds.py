@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, create_engine
@@ -49,9 +50,9 @@ async def test_async_handles_on_another_database_are_refused(app: Todoke, other:
 
 def test_another_in_memory_database_is_refused() -> None:
     """OB-1: two of them have the same address and nothing else in common"""
-    with application("sqlite://") as app, Session(create_engine("sqlite://")) as session:
-        with pytest.raises(OtherDatabase):
-            app.publish(session, Placed(order_id=1))
+    other = create_engine("sqlite://")
+    with application("sqlite://") as app, Session(other) as session, pytest.raises(OtherDatabase):
+        app.publish(session, Placed(order_id=1))
 
 
 def test_one_file_by_two_paths_is_one_database(
@@ -91,7 +92,7 @@ def test_a_session_with_several_binds_writes_where_the_tables_are(
 ) -> None:
     """OB-1"""
     Order.metadata.create_all(other)
-    binds = {Order: other, app.outbox_table.live: app.engine}
+    binds: dict[Any, Any] = {Order: other, app.outbox_table.live: app.engine}
     with Session(binds=binds) as session, session.begin():
         session.add(Order(id=1))
         app.publish(session, Placed(order_id=1))

@@ -38,7 +38,9 @@ def test_a_number_has_no_unit(number: object) -> None:
         duration(number, "timeout")
 
 
-@pytest.mark.parametrize("text", ["", "soon", "-5s", "5", "5 minutes", "1h30m", "５s", None, [], "1e3s"])
+@pytest.mark.parametrize(
+    "text", ["", "soon", "-5s", "5", "5 minutes", "1h30m", "５s", None, [], "1e3s"]
+)
 def test_anything_else_is_refused_with_examples(text: object) -> None:
     """api 3.11"""
     with pytest.raises(InvalidOption, match='Write "250ms", "30s", "5m", "24h", "7d"'):

@@ -41,7 +41,9 @@ def test_ids_of_one_burst_keep_their_order(identities: Identities) -> None:
     assert drawn == sorted(set(drawn))
 
 
-def test_ids_keep_their_order_when_the_clock_goes_back(identities: Identities, clock: Clock) -> None:
+def test_ids_keep_their_order_when_the_clock_goes_back(
+    identities: Identities, clock: Clock
+) -> None:
     """OB-2"""
     first = identities.draw()
     clock.set(datetime(2020, 1, 1, tzinfo=UTC))

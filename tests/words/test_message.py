@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -37,9 +38,9 @@ class Signed(Event, ordered=False):
     phone: Personal[str | None] = None
     nicknames: Personal[list[str]] | None = None
     main: Person | None = None
-    others: list[Person] = []
-    groups: list[list[Person]] = []
-    by_role: dict[str, Person] = {}
+    others: tuple[Person, ...] = ()
+    groups: tuple[list[Person], ...] = ()
+    by_role: Mapping[str, Person] | None = None
     party: Person | Company | None = None
     plain: str = "shown"
 
@@ -71,7 +72,7 @@ def test_an_inherited_keyword_may_be_said_anew() -> None:
 def test_an_event_cannot_be_changed() -> None:
     """OB-2"""
     with pytest.raises(ValidationError):
-        OrderPlaced(order_id=1).order_id = 2
+        OrderPlaced(order_id=1).order_id = 2  # type: ignore[misc]
 
 
 def test_the_key_is_the_marked_field_as_text() -> None:

@@ -62,9 +62,7 @@ def test_what_the_code_says_wins_over_both(said: dict[str, object]) -> None:
     assert given.number("outbox.batch") == 7
 
 
-def test_an_argument_of_the_application_wins(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_argument_of_the_application_wins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """OB-5"""
     (folder / "todoke.toml").write_text('[database]\nurl = "sqlite:///toml.db"\n')
     monkeypatch.setenv("TODOKE_DATABASE_URL", "sqlite:///environment.db")

@@ -7,6 +7,7 @@ import pytest
 from tests.application import Placed, Shipped, history, letters, living, publish, statuses
 from todoke import BusinessError, Context, PermanentError, Reject, Todoke, TransientError
 from todoke.testing import Clock
+from todoke.types import ErrorClass
 
 
 class Odd(Exception):
@@ -49,9 +50,7 @@ def test_an_unknown_error_is_transient(app: Todoke) -> None:
 def test_a_timeout_is_a_class_of_its_own(app: Todoke) -> None:
     """ER-1"""
     run(app, TimeoutError("too slow"))
-    assert [(row.error_class, row.error_code) for row in living(app)] == [
-        ("timeout", "TIMEOUT")
-    ]
+    assert [(row.error_class, row.error_code) for row in living(app)] == [("timeout", "TIMEOUT")]
 
 
 def test_a_business_error_with_an_event_publishes_it_and_is_processed(app: Todoke) -> None:
@@ -109,7 +108,8 @@ def test_a_contexts_verdict_wins_over_the_applications(app: Todoke) -> None:
 
 def test_a_classifier_that_fails_itself_costs_an_attempt_and_no_more(app: Todoke) -> None:
     """ER-1 OB-8"""
-    app.classify(Odd, lambda error: {}["nothing"])
+    verdicts: dict[str, ErrorClass] = {}
+    app.classify(Odd, lambda error: verdicts[str(error)])
     run(app, Odd("x"))
     assert statuses(app) == [("PENDING", 1)]
 

@@ -119,7 +119,7 @@ class Live:
         self._app, self._handlers = app, handlers
 
     def drain(self) -> None:
-        register(self._app, **self._handlers)
+        register(self._app, 15, **self._handlers)
         Runtime(self._app, leases=leases(self._app)).drain()
 
 

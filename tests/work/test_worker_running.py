@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -76,7 +77,7 @@ def test_calls_that_come_one_by_one_run_beside_each_other(app: Todoke, gate: Gat
     with worker(app):
         for order in range(3):
             publish(app, Placed(order_id=order))
-            until(lambda order=order: order in gate.arrived)
+            until(partial(gate.arrived.__contains__, order))
         gate.open()
 
 
@@ -160,6 +161,7 @@ def make_impatient(app: Todoke) -> None:
 
 def test_an_async_handler_is_interrupted_at_its_limit(app: Todoke) -> None:
     """ER-1"""
+
     @app.on(Placed, timeout="100ms", retry=Backoff(attempts=1))
     async def wait(event: Placed) -> None:
         await asyncio.Event().wait()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from pydantic import ValidationError
 from sqlalchemy import Connection, Row, insert, select, tuple_, update
 
 from todoke import codec, crash
@@ -15,6 +16,7 @@ from todoke.database import Database
 from todoke.dead_letters.letter import DeadLetter, Operation, Page, Selection, where
 from todoke.dead_letters.table import DeadLetterTables
 from todoke.errors import InvalidOption, NotFound
+from todoke.message import told
 from todoke.work.item import LATER, READY
 from todoke.work.table import CARRIED, WorkTable
 
@@ -54,13 +56,22 @@ class DeadLetters:
         clock = self._database.clock
         rows = rows.where((selection or where()).condition(letters, clock, closed=closed))
         if after is not None:
-            last = connection.execute(select(letters).where(letters.c.id == UUID(after))).one()
+            last = self._last(connection, after)
             rows = rows.where(
                 tuple_(letters.c.died_at, letters.c.id) < tuple_(last.died_at, last.id)
             )
         found = connection.execute(rows.limit(limit + 1)).all()
         page = [_letter(row) for row in found[:limit]]
         return Page(page, str(page[-1].id) if len(found) > limit else None)
+
+    def _last(self, connection: Connection, after: str) -> Row[Any]:
+        chosen = where(ids=[after]).ids
+        assert chosen is not None  # noqa: S101
+        letters = self._letters
+        row = connection.execute(select(letters).where(letters.c.id.in_(chosen))).first()
+        if row is None:
+            raise NotFound("dead letter", after)
+        return row
 
     @both
     def get(self, connection: Connection, id: UUID) -> DeadLetter:
@@ -136,8 +147,13 @@ class DeadLetters:
             raise InvalidOption(
                 "payload", f"for {len(chosen)} dead letters", "correct one at a time: choose by id."
             )
-        body = codec.dump(dict(payload))
-        self._check(chosen[0], body)
+        try:
+            body = codec.dump(dict(payload))
+            self._check(chosen[0], body)
+        except ValidationError as error:
+            raise InvalidOption("payload", "…", f"{told(error)}. Correct it.") from None
+        except codec.NotStrict as error:
+            raise InvalidOption("payload", "…", f"{error}. Write strict JSON.") from error
         return body
 
     def _revive(

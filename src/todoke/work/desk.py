@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from todoke import codec
 from todoke.clock import Clock
 from todoke.errors import LeaseLost
-from todoke.message import Event, Message
+from todoke.message import Event, Message, told
 from todoke.telemetry import masked
 from todoke.work.attempt import Attempt
 from todoke.work.conclude import Conclusions
@@ -143,11 +143,7 @@ def _expired(item: Item) -> Failure:
 
 
 def _invalid(item: Item, error: ValidationError) -> Failure:
-    wrong = "; ".join(
-        f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}"
-        for one in error.errors(include_input=False, include_url=False)
-    )
-    text = f"{item.type!r} cannot be read: {wrong}. Redrive with a corrected payload."
+    text = f"{item.type!r} cannot be read: {told(error)}. Redrive with a corrected payload."
     return Failure("permanent", INVALID_PAYLOAD, masked(text))
 
 

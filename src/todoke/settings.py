@@ -39,8 +39,9 @@ DEFAULTS: Mapping[str, object] = {
     "lease.poison": 3,
     "payload.max_bytes": 1024 * 1024,
 }
-# Sections whose second part is a name the user gives.
-_NAMED = ("retry", "handlers")
+HANDLER_OPTIONS = ("retry", "timeout", "on_crash")
+# Sections whose second part is a name the user gives, and what may stand behind it.
+_NAMED = {"retry": ("delays", "attempts"), "handlers": HANDLER_OPTIONS}
 _OURS = {name.partition(".")[0] for name in DEFAULTS if "." in name}
 
 
@@ -76,7 +77,7 @@ class Settings:
         other._environment = {
             key: text
             for key, text in self._environment.items()
-            if key not in {_variable(name) for name in said}
+            if key not in {_variable(name) for full in said for name in _prefixes(full)}
         }
         return other
 
@@ -131,12 +132,8 @@ class Settings:
 
     def for_handler(self, name: str) -> dict[str, object]:
         """Options that `handlers.<name>` overrides."""
-        start = f"handlers.{name}."
-        return {
-            key.removeprefix(start): value
-            for key, value in self._values.items()
-            if key.startswith(start)
-        }
+        said = {option: self.get(f"handlers.{name}.{option}") for option in HANDLER_OPTIONS}
+        return {option: value for option, value in said.items() if value is not None}
 
     def explain(self) -> list[tuple[str, object, str]]:
         """Each setting by name, with its value and where it came from."""
@@ -169,9 +166,10 @@ def _variable(name: str) -> str:
 
 
 def _check_name(name: str) -> None:
-    section = name.partition(".")[0]
-    known = name in DEFAULTS or section in _NAMED or name.startswith("worker.queues.")
-    if section in _OURS and not known:
+    section, _, last = name.partition(".")[0], *name.rpartition(".")[1:]
+    if section in _NAMED and (last not in _NAMED[section] or name.count(".") != 2):
+        raise InvalidOption(name, "…", f"write {section}.<name>.{'|'.join(_NAMED[section])}.")
+    if section in _OURS and name not in DEFAULTS and not name.startswith("worker.queues."):
         ours = sorted(known for known in DEFAULTS if known.startswith(section + "."))
         raise InvalidOption(name, "…", f"no such setting. Known: {', '.join(ours)}.")
 
@@ -182,6 +180,12 @@ def _flat(values: Mapping[str, object], start: str = "") -> Iterator[tuple[str, 
             yield from _flat(value, f"{start}{key}.")
         else:
             yield start + key, value
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    """a.b.c -> a, a.b, a.b.c: `TODOKE_WORKER_QUEUES` says all queues at once."""
+    parts = name.split(".")
+    return (".".join(parts[:length]) for length in range(1, len(parts) + 1))
 
 
 def _read_queues(text: str) -> dict[str, int]:

@@ -8,7 +8,7 @@ from todoke import Todoke
 
 def wired(app: Todoke) -> Todoke:
     """The application with the shop's contexts in it; nothing connects yet."""
-    app.include(ordering, notifications(app.settings), audit)
+    app.include(ordering, notifications, audit)
     return app
 
 

@@ -97,19 +97,21 @@ class Sandbox:
         return [read(caught) for caught in reversed(self.mail.mailbox.newest_first())]
 
 
-def settings_for(database_url: str, mail: MailServer, **shop: str) -> Settings:
+def settings_for(database_url: str, mail: MailServer, **order_mail: str) -> Settings:
     """What a shop on this database, with this mail server, is told; nothing else is heard."""
     told = {
         "database": {"url": database_url},
         "mail": {"host": mail.hostname, "port": mail.port},
-        "shop": shop,
+        "handlers": {"order-mail": order_mail},
     }
     return Settings(told, environment={})
 
 
 @contextmanager
-def sandbox(database_url: str, mail: MailServer, clock: Clock, **shop: str) -> Iterator[Sandbox]:
-    settings = settings_for(database_url, mail, **shop)
+def sandbox(
+    database_url: str, mail: MailServer, clock: Clock, **order_mail: str
+) -> Iterator[Sandbox]:
+    settings = settings_for(database_url, mail, **order_mail)
     app = wired(Todoke(settings=settings, clock=clock))
     with closing(app):
         app.migrate()

@@ -1,3 +1,4 @@
+from shop.notifications.context import notifications
 from shop.notifications.mail import compose
 from shop.notifications.mailer import Mailer
 from shop.ordering.messages import OrderConfirmed
@@ -13,6 +14,7 @@ _BODY = """\
 """
 
 
+@notifications.on(OrderConfirmed, name="order-mail", retry="mail", timeout="20s")
 async def send_order_mail(
     event: OrderConfirmed, mailer: Mailer, attempt: Attempt
 ) -> Outcome | None:

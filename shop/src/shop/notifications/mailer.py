@@ -8,6 +8,7 @@ from pathlib import Path
 
 import aiosmtplib
 
+from shop.notifications.context import notifications
 from shop.notifications.smtp_errors import failure
 from shop.notifications.smtp_settings import SmtpSettings
 from todoke import Settings
@@ -63,5 +64,6 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
     return context
 
 
+@notifications.provide
 async def mailer(settings: Settings) -> AsyncIterator[Mailer]:
     yield Mailer(SmtpSettings.read(settings))

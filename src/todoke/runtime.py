@@ -138,12 +138,11 @@ class Runtime:
     def start(self) -> Process:
         """Start the agents' loops and return at once."""
         app, settings = self._app, self._app.settings
-        threads = settings.number("worker.threads")
         slots = WorkerSlots(
             self.performer,
             app.event_loop,
             self._wake_loop,
-            threads=1 if app.database.one_writer and self._all_sessions() else threads,
+            threads=settings.number("worker.threads"),
             coroutines=sum(self.pace.queues.values()),
         )
         self._worker = self.worker(slots)
@@ -174,6 +173,7 @@ class Runtime:
             self.handlers.by_name,
             self.handlers.registers,
             self._living,
+            self._living_now,
             self._desk(outbox, grace),
             land,
             app.clock,
@@ -198,11 +198,13 @@ class Runtime:
         rows = [outbox.row(message) for message in messages]
         return partial(outbox.write, rows=rows)
 
+    def _living_now(self) -> set[UUID]:
+        with self._connect() as connection, connection.begin():
+            self.membership.living = self.leases.living(connection)
+        return set(self.membership.living)
+
     def _living(self) -> dict[UUID, dict[str, list[str]]]:
         return self.membership.living  # type: ignore[return-value]
-
-    def _all_sessions(self) -> bool:
-        return all(one.session_parameter for one in self.handlers.by_name.values())
 
     def _work_until_idle(self, connection: Connection, worker: Worker, stager: Stager) -> None:
         found = True

@@ -9,6 +9,7 @@ open transactions are rolled back, all else it knew is forgotten.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -95,6 +96,8 @@ class Process:
         leases = RowLeases(self.app.worker_table, self.app.database, LEASE)
         self.runtime = Runtime(self.app, leases=leases)
         self._keepers = self.runtime.keepers()
+        # Its actors share one thread, so none may wait there for another.
+        self.runtime.performer.turn = nullcontext()
 
     def start(self) -> None:
         """Start anew: nothing is left of what it knew but its statements."""

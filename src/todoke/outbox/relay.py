@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import timedelta
 from uuid import UUID
 
@@ -27,19 +27,25 @@ class Relay:
         handlers: Mapping[str, Handler],
         registers: Registers,
         living: Callable[[], Mapping[UUID, Registers]],
+        refresh: Callable[[], Set[UUID]],
         desk: Desk,
         land: Land,
         clock: Clock,
         grace: float,
     ) -> None:
         self._handlers, self._registers, self._living = handlers, registers, living
+        self._refresh = refresh
         self._desk, self._land, self._clock = desk, land, clock
         self._grace = timedelta(seconds=grace)
 
     def prepare(self, item: Item, owner: UUID) -> Call | Settlement:
         names = self._handlers_of(item)
         if not names:
-            return self._unknown(item, owner)
+            # A worker that knows it may have come since this process last looked around.
+            others = self._refresh() - {owner}
+            names = self._handlers_of(item)
+            if not names:
+                return self._unknown(item, alone=not others)
         if len(names) == 1 and names[0] in self._handlers:
             return self._desk.call(item, self._handlers[names[0]], owner)
         return Processed(item, then=lambda connection: self._land(connection, item, names))
@@ -49,10 +55,9 @@ class Relay:
         everyone = [self._registers, *self._living().values()]
         return sorted({name for one in everyone for name in registered(one, item)})
 
-    def _unknown(self, item: Item, owner: UUID) -> Settlement:
+    def _unknown(self, item: Item, *, alone: bool) -> Settlement:
         """Dead at once if nobody else is there to know it; otherwise after a grace time."""
-        others = [one for one in self._living() if one != owner]
         age = self._clock.now() - item.created_at
-        if others and age < self._grace:
+        if not alone and age < self._grace:
             return Later(item, LOOK_AGAIN, spared=True)
         return Dead(item, no_handler(item))

@@ -8,8 +8,9 @@ settled later, together with its neighbours' answers.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
@@ -93,6 +94,10 @@ class Performer:
         self._engine, self._async_engine = engine, async_engine
         self._database, self._conclusions = database, conclusions
         self._providers = providers
+        # Where one transaction writes at a time, sessions queue up here instead of spinning there.
+        self.turn: AbstractContextManager[object] = (
+            threading.Lock() if database.one_writer else nullcontext()
+        )
 
     def perform(self, call: Call) -> Answer:
         """Run a `def` handler, in whatever thread this is."""
@@ -133,6 +138,7 @@ class Performer:
 
     def _in_session(self, call: Call) -> Answer:
         with (
+            self.turn,
             self._connect() as connection,
             _marked(call, self._database.session_mark(connection)),
             connection.begin() as transaction,

@@ -6,6 +6,7 @@ in a process when it died) runs only while nothing else is in this process's han
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -69,7 +70,7 @@ class Worker:
         self._conclusions = conclusions
         self._clock = database.clock
         self._in_hand: dict[tuple[int, int], Call] = {}
-        self._unsettled: list[tuple[Source, UUID, Settlement]] = []
+        self._unsettled: defaultdict[tuple[Source, UUID], list[Settlement]] = defaultdict(list)
         self._next_suspect_search = 0.0
         self._alone_next = False
         self._lonely: tuple[int, int] | None = None
@@ -120,7 +121,7 @@ class Worker:
     def _return(self, calls: Sequence[Call]) -> None:
         for call in calls:
             self._drop(call)
-            self._unsettled.append((self._source_of(call), call.owner, _returned(call)))
+            self._leave(call, _returned(call))
 
     # --- claiming ----------------------------------------------------------------------------
 
@@ -162,7 +163,12 @@ class Worker:
             return
         for source in self._sources:
             known = [item_id for of, item_id in self._in_hand if of == id(source)]
-            known += [one.item.id for of, _, one in self._unsettled if of is source]
+            known += [
+                one.item.id
+                for (of, _), group in self._unsettled.items()
+                for one in group
+                if of is source
+            ]
             freed = source.claims.free_strays(connection, self._unsure_of, known)
             self._counts["handed_back"] += freed
         self._unsure_of = None
@@ -203,7 +209,7 @@ class Worker:
                     self._in_hand[id(source), item.id] = call
                     calls.append(call)
                 case settlement:
-                    self._unsettled.append((source, owner, settlement))
+                    self._unsettled[source, owner].append(settlement)
         if calls:
             self._slots.start(calls)
 
@@ -230,15 +236,16 @@ class Worker:
             case Fenced(item):
                 self._report_fenced([item])
             case settlement:
-                self._unsettled.append((self._source_of(call), call.owner, settlement))
+                self._leave(call, settlement)
+
+    def _leave(self, call: Call, settlement: Settlement) -> None:
+        self._unsettled[self._source_of(call), call.owner].append(settlement)
 
     def _settle(self, connection: Connection) -> None:
-        for source in self._sources:
-            mine = [one for one in self._unsettled if one[0] is source]
-            for owner in {owner for _, owner, _ in mine}:
-                group = [one for one in mine if one[1] == owner]
-                self._settle_group(connection, source, owner, [one[2] for one in group])
-                self._unsettled = [one for one in self._unsettled if one not in group]
+        for (source, owner), group in list(self._unsettled.items()):
+            self._settle_group(connection, source, owner, group)
+            # Only now: what could not be written because the database is away is written later.
+            del self._unsettled[source, owner]
 
     def _settle_group(
         self, connection: Connection, source: Source, owner: UUID, group: list[Settlement]
@@ -302,7 +309,7 @@ class Worker:
             log.error("%s did not end in time: given up", call.handler.where)
             self._break_off(connection, call)
             self._drop(call)
-            self._unsettled.append((self._source_of(call), call.owner, self._timed_out(call)))
+            self._leave(call, self._timed_out(call))
 
     def _timed_out(self, call: Call) -> Settlement:
         limit = f"{call.handler.where} did not end within {call.handler.timeout:g} s"

@@ -119,16 +119,26 @@ class Todoke(Context):
     def engine(self) -> Engine:
         """The engine; made when first needed."""
         if self._given_engine is not None:
-            return self._given_engine
+            return self.database.adopt(self._given_engine)
         slots = max(self.settings.number("worker.threads"), sum(self.settings.queues.values()))
-        return self.database.engine(self.url, pool_size=slots + 5)
+        return self.database.engine(self.url, pool_size=slots + 1)
+
+    @cached_property
+    def agents_engine(self) -> Engine:
+        """Connections for the worker's agents, so that handlers can never use up the last one."""
+        if self._given_engine is not None or in_memory(self.url):
+            return self.engine
+        return self.database.engine(self.url, pool_size=5, patience=1.0)
 
     @cached_property
     def async_engine(self) -> AsyncEngine:
         """The same database for async code."""
         if self.url.get_backend_name() != "sqlite":
             url = self.url.set(drivername="postgresql+psycopg")
-            return create_async_engine(url, pool_size=16, isolation_level="READ COMMITTED")
+            slots = max(16, sum(self.settings.queues.values()))
+            return create_async_engine(
+                url, pool_size=slots, pool_pre_ping=True, isolation_level="READ COMMITTED"
+            )
         if in_memory(self.url):
             raise InvalidOption(
                 "database.url", "sqlite://", "an in-memory database has no async side. Use a file."
@@ -188,8 +198,9 @@ class Todoke(Context):
         if "async_engine" in self.__dict__:
             self.providers.run(self.async_engine.dispose())
         self.event_loop.close()
-        if "engine" in self.__dict__ and self._given_engine is None:
-            self.engine.dispose()
+        if self._given_engine is None:
+            for name in {"engine", "agents_engine"} & set(self.__dict__):
+                getattr(self, name).dispose()
 
     def event_class(self, context: str, type: str) -> type[Event] | None:
         """The declared class of an event type, as far as a handler here knows it."""

@@ -76,8 +76,12 @@ class Database(ABC):
         return self._after(parameter)
 
     @abstractmethod
-    def engine(self, url: URL, pool_size: int) -> Engine:
-        """An engine with durable settings."""
+    def engine(self, url: URL, pool_size: int, patience: float = 30.0) -> Engine:
+        """An engine with durable settings; patience is how long to wait for the one writer."""
+
+    @abstractmethod
+    def adopt(self, engine: Engine) -> Engine:
+        """The user's own engine, with the settings the worker relies on."""
 
     @abstractmethod
     def _now(self) -> ColumnElement[datetime]: ...

@@ -13,11 +13,12 @@ from random import random
 
 from sqlalchemy import Connection
 
-from todoke.clock import Clock
+from todoke.database import Database
 from todoke.telemetry import log
 
 Tick = Callable[[Connection], float]
 
+_SOON = 0.05
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
 
 
@@ -29,11 +30,10 @@ class Loop:
         name: str,
         tick: Tick,
         connect: Callable[[], Connection],
-        is_lost: Callable[[BaseException], bool],
-        clock: Clock,
+        database: Database,
     ) -> None:
-        self.name, self._tick, self._connect, self._is_lost = name, tick, connect, is_lost
-        self._clock = clock
+        self.name, self._tick, self._connect, self._database = name, tick, connect, database
+        self._clock = clock = database.clock
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"todoke-{name}", daemon=True)
         self._failures = 0
@@ -53,7 +53,8 @@ class Loop:
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait for its end; False when it did not come in time."""
-        self._thread.join(timeout)
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
@@ -67,11 +68,20 @@ class Loop:
     def _tick_on(self, connection: Connection) -> None:
         while not self._stopping.is_set():
             self._wake.clear()
-            rest = self._tick(connection)
+            rest = self._tick_once(connection)
             self.last_tick = self._clock.monotonic()
             self._recover()
             if rest > 0:
                 self._wake.wait(rest)
+
+    def _tick_once(self, connection: Connection) -> float:
+        try:
+            return self._tick(connection)
+        except Exception as error:
+            # Somebody else was faster, or is writing just now: come again soon.
+            if self._database.passes(error):
+                return _SOON
+            raise
 
     def _recover(self) -> None:
         if self._failures:
@@ -80,7 +90,7 @@ class Loop:
 
     def _stumble(self, error: Exception) -> None:
         self._failures += 1
-        if self._is_lost(error):
+        if self._database.is_lost(error):
             # Once, not at every try: an outage must not fill the log.
             if self._failures == 1:
                 log.error("%s cannot reach the database, will go on trying: %s", self.name, error)

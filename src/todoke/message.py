@@ -168,8 +168,9 @@ def _declare(
         )
     inherited = cls.__mro__[1].declared if issubclass(cls.__mro__[1], Event) else cls.declared
     name = type or kebab(cls.__name__)
-    if len(name) > 100:
-        raise InvalidOption(f"class {cls.__name__}: type", name, "at most 100 characters.")
+    for option, given in {"type": name, "context": context, "aggregate": aggregate}.items():
+        if len(given or "") > 100:
+            raise InvalidOption(f"class {cls.__name__}: {option}", given, "at most 100 characters.")
     if followers not in (None, "park", "skip", "block"):
         raise InvalidOption(f"class {cls.__name__}: followers", followers, "park, skip or block.")
     return Declaration(

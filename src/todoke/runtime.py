@@ -13,11 +13,13 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from todoke.clock import SystemClock
 from todoke.databases import schema
 from todoke.databases.sqlite import in_memory
 from todoke.errors import InvalidOption
 from todoke.inbox.consumer import Consumer
 from todoke.inbox.land import Landing
+from todoke.loop import Loop
 from todoke.message import Event
 from todoke.outbox.relay import Relay
 from todoke.telemetry import Counts, log
@@ -110,10 +112,13 @@ class Runtime:
             with self._connect() as connection:
                 self._check(connection)
                 self.membership.join(connection)
+                lease = self._keep_lease()
                 try:
                     rescuer.tick(connection)
                     self._work_until_idle(connection, worker, stager)
                 finally:
+                    lease.stop()
+                    lease.join()
                     worker.hand_back(connection)
                     self.membership.leave(connection)
         finally:
@@ -151,7 +156,7 @@ class Runtime:
             self._worker,
             self.membership,
             [stager, rescuer],
-            self._connect,
+            app.agents_engine.connect,
             app.database,
             lease_seconds=settings.seconds("lease.duration"),
         )
@@ -176,12 +181,9 @@ class Runtime:
             self._living_now,
             self._desk(outbox, grace),
             land,
-            app.clock,
             grace,
         )
-        consumer = Consumer(
-            self.handlers.by_name, self._living, self._desk(inbox, grace), app.clock, grace
-        )
+        consumer = Consumer(self.handlers.by_name, self._living, self._desk(inbox, grace), grace)
         return [
             Source(app.claims[0], app.settlings[0], relay),
             Source(app.claims[1], app.settlings[1], consumer),
@@ -205,6 +207,14 @@ class Runtime:
 
     def _living(self) -> dict[UUID, dict[str, list[str]]]:
         return self.membership.living  # type: ignore[return-value]
+
+    def _keep_lease(self) -> Loop:
+        """Renew in a thread while this one handles; a test's clock stands still meanwhile."""
+        app = self._app
+        loop = Loop("lease", self.membership.tick, app.agents_engine.connect, app.database)
+        if isinstance(app.clock, SystemClock) and not in_memory(app.url):
+            loop.start()
+        return loop
 
     def _work_until_idle(self, connection: Connection, worker: Worker, stager: Stager) -> None:
         found = True

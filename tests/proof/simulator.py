@@ -9,7 +9,6 @@ open transactions are rolled back, all else it knew is forgotten.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -97,7 +96,7 @@ class Process:
         self.runtime = Runtime(self.app, leases=leases)
         self._keepers = self.runtime.keepers()
         # Its actors share one thread, so none may wait there for another.
-        self.runtime.performer.turn = nullcontext()
+        self.runtime.performer.queues_up = False
 
     def start(self) -> None:
         """Start anew: nothing is left of what it knew but its statements."""

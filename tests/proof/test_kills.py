@@ -107,14 +107,19 @@ def _prepared(url: str, folder: Path) -> Todoke:
 
 
 def _storm(app: Todoke, band: Workers, evidence: Evidence, kills: int) -> None:
-    """Publish all the while; kill half of the workers from outside, half at a named point."""
+    """Publish all the while; kill half of the workers from outside, half at a named point.
+
+    One worker is left alone, so that what is measured is the rescue and not the next start.
+    """
     chance = random.Random(kills)
+    band.start()
+    band.spared = next(iter(band.alive))
     over = threading.Event()
     publisher = threading.Thread(target=_publish_until, args=(app, evidence, over))
     publisher.start()
     try:
         while band.kills < kills:
-            while len(band.alive) < 3:
+            while len(band.alive) < 4:
                 armed = f"{chance.choice(POINTS)}:{chance.randint(1, 5)}"
                 band.start(armed if chance.random() < 0.5 else "")
             over.wait(chance.random() * 0.2)

@@ -35,6 +35,7 @@ class Workers:
     folder: Path
     alive: set[int] = field(default_factory=set)
     deaths: list[Death] = field(default_factory=list)
+    spared: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, point: str = "") -> None:
@@ -52,7 +53,8 @@ class Workers:
 
     def any(self, chance: random.Random) -> int | None:
         with self.lock:
-            return chance.choice(sorted(self.alive)) if self.alive else None
+            doomed = sorted(self.alive - {self.spared})
+            return chance.choice(doomed) if doomed else None
 
     @property
     def kills(self) -> int:

@@ -18,7 +18,7 @@ from todoke import Backoff, Todoke
 
 def count_connections(app: Todoke) -> list[Any]:
     tries: list[Any] = []
-    event.listen(app.engine, "do_connect", lambda *call: tries.append(call))
+    event.listen(app.agents_engine, "do_connect", lambda *call: tries.append(call))
     return tries
 
 

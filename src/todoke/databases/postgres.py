@@ -23,16 +23,19 @@ _CANCELLED = "57014"
 class Postgres(Database):
     kind = "postgresql"
 
-    def engine(self, url: URL, pool_size: int) -> Engine:
+    def engine(self, url: URL, pool_size: int, patience: float = 30.0) -> Engine:
         # An engine of ours never depends on the server's default isolation level.
         return create_engine(
             url.set(drivername="postgresql+psycopg"),
             isolation_level="READ COMMITTED",
             pool_size=pool_size,
             max_overflow=5,
-            pool_pre_ping=False,
+            pool_pre_ping=True,  # after an outage the first to come would meet a dead connection
             connect_args={"connect_timeout": 5, "application_name": "todoke"},
         )
+
+    def adopt(self, engine: Engine) -> Engine:
+        return engine.execution_options(isolation_level="READ COMMITTED")
 
     def _now(self) -> ColumnElement[datetime]:
         return func.clock_timestamp(type_=Moment())

@@ -26,8 +26,8 @@ class Sqlite(Database):
     kind = "sqlite"
     one_writer = True
 
-    def engine(self, url: URL, pool_size: int) -> Engine:
-        options: dict[str, Any] = {"timeout": 30, "check_same_thread": False}
+    def engine(self, url: URL, pool_size: int, patience: float = 30.0) -> Engine:
+        options: dict[str, Any] = {"timeout": patience, "check_same_thread": False}
         if in_memory(url):
             engine = create_engine(url, poolclass=StaticPool, connect_args=options)
         else:
@@ -38,6 +38,10 @@ class Sqlite(Database):
                 max_overflow=5,
                 connect_args=options,
             )
+        prepare(engine)
+        return engine
+
+    def adopt(self, engine: Engine) -> Engine:
         prepare(engine)
         return engine
 
@@ -83,30 +87,33 @@ def in_memory(url: URL) -> bool:
 
 def prepare(engine: Engine) -> None:
     """Durable settings for each connection, and transactions that are really transactions."""
+    if event.contains(engine, "begin", _begin):
+        return
+    event.listen(engine, "connect", _settle_in)
+    event.listen(engine, "begin", _begin)
 
-    @event.listens_for(engine, "connect")
-    def settle_in(connection: Any, _record: object) -> None:
-        # The driver's own transaction control would open one late, or not at all for DDL.
-        connection.isolation_level = None
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
-        cursor.execute("PRAGMA synchronous=FULL")
-        cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.execute("PRAGMA busy_timeout=30000")
-        cursor.close()
 
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        reads = connection.get_execution_options().get(READ_ONLY)
-        # On the driver's own cursor: each transaction passes here, and this is half as long a way.
-        cursor = connection.connection.cursor()
-        cursor.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
-        cursor.close()
+def _settle_in(connection: Any, _record: object) -> None:
+    # The driver's own transaction control would open one late, or not at all for DDL.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    reads = connection.get_execution_options().get(READ_ONLY)
+    # On the driver's own cursor: each transaction passes here, and this is half as long a way.
+    cursor = connection.connection.cursor()
+    cursor.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
+    cursor.close()
 
 
 def _code(error: BaseException) -> int:
     """SQLite's own number for what went wrong; 0 where it was not SQLite."""
-    original = error.orig if isinstance(error, DBAPIError) else None
+    original = error.orig if isinstance(error, DBAPIError) else error
     return int(getattr(original, "sqlite_errorcode", 0)) & 0xFF
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from uuid import UUID
 
-from todoke.clock import Clock
-from todoke.work.desk import LOOK_AGAIN, Desk, no_handler
+from todoke.work.desk import LOOK_AGAIN, Desk, may_wait, no_handler
 from todoke.work.handler import Handler
 from todoke.work.item import Item
 from todoke.work.lease import Registers
@@ -23,17 +21,16 @@ class Consumer:
         handlers: Mapping[str, Handler],
         living: Callable[[], Mapping[UUID, Registers]],
         desk: Desk,
-        clock: Clock,
         grace: float,
     ) -> None:
         self._handlers, self._living, self._desk = handlers, living, desk
-        self._clock, self._grace = clock, timedelta(seconds=grace)
+        self._grace = grace
 
     def prepare(self, item: Item, owner: UUID) -> Call | Settlement:
         handler = self._handlers.get(item.handler or "")
         if handler is not None:
             return self._desk.call(item, handler, owner)
-        if self._lives_elsewhere(item) or self._clock.now() - item.created_at < self._grace:
+        if self._lives_elsewhere(item) or may_wait(item, self._grace):
             return Later(item, LOOK_AGAIN, spared=True)
         return Dead(item, no_handler(item))
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import Connection
 
-from todoke.clock import Clock
-from todoke.work.desk import LOOK_AGAIN, Desk, no_handler
+from todoke.work.desk import LOOK_AGAIN, Desk, may_wait, no_handler
 from todoke.work.handler import Handler
 from todoke.work.item import Item
 from todoke.work.lease import Registers, registered
@@ -30,13 +28,11 @@ class Relay:
         refresh: Callable[[], Set[UUID]],
         desk: Desk,
         land: Land,
-        clock: Clock,
         grace: float,
     ) -> None:
         self._handlers, self._registers, self._living = handlers, registers, living
         self._refresh = refresh
-        self._desk, self._land, self._clock = desk, land, clock
-        self._grace = timedelta(seconds=grace)
+        self._desk, self._land, self._grace = desk, land, grace
 
     def prepare(self, item: Item, owner: UUID) -> Call | Settlement:
         names = self._handlers_of(item)
@@ -57,7 +53,6 @@ class Relay:
 
     def _unknown(self, item: Item, *, alone: bool) -> Settlement:
         """Dead at once if nobody else is there to know it; otherwise after a grace time."""
-        age = self._clock.now() - item.created_at
-        if not alone and age < self._grace:
+        if not alone and may_wait(item, self._grace):
             return Later(item, LOOK_AGAIN, spared=True)
         return Dead(item, no_handler(item))

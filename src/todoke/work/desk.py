@@ -44,7 +44,7 @@ class Desk:
     ) -> None:
         self._settling, self._providers, self._conclusions = settling, providers, conclusions
         self._clock, self._owner = clock, owner
-        self._grace = timedelta(seconds=grace)
+        self._grace = grace
 
     def call(self, item: Item, handler: Handler, owner: UUID) -> Call | Settlement:
         if item.deliver_before is not None and item.deliver_before <= self._clock.now():
@@ -95,7 +95,7 @@ class Desk:
 
     def _newer(self, item: Item, handler: Handler) -> Settlement:
         """Written by a newer release: left for a worker that knows it, within the grace time."""
-        if self._clock.now() - item.created_at < self._grace:
+        if may_wait(item, self._grace):
             return Later(item, LOOK_AGAIN, spared=True)
         known = max(event.declared.version for event in handler.events)
         failure = Failure(
@@ -105,6 +105,14 @@ class Desk:
             "Deploy the newer release, then redrive.",
         )
         return Dead(item, failure)
+
+
+def may_wait(item: Item, grace: float) -> bool:
+    """A worker that knows it may still come: not looked at for longer than the grace time.
+
+    Counted in looks, not from its creation: what was delayed or redriven gets its time, too.
+    """
+    return item.spared * LOOK_AGAIN < grace
 
 
 def _event_class(item: Item, handler: Handler) -> type[Event] | None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, nullcontext
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
@@ -73,6 +74,12 @@ class Call:
     started: float | None = None
     given_up: bool = False
     session_mark: Any = None
+    turn: deque[threading.Lock] = field(default_factory=deque)
+
+    def pass_turn(self) -> None:
+        """Let the next one write: called by the one who had it, or by who gave that one up."""
+        with suppress(IndexError):
+            self.turn.pop().release()
 
     def overdue(self, now: float) -> bool:
         """An `async def` handler is interrupted at its limit; only one that blocks gets here."""
@@ -95,9 +102,8 @@ class Performer:
         self._database, self._conclusions = database, conclusions
         self._providers = providers
         # Where one transaction writes at a time, sessions queue up here instead of spinning there.
-        self.turn: AbstractContextManager[object] = (
-            threading.Lock() if database.one_writer else nullcontext()
-        )
+        self.queues_up = database.one_writer
+        self._writing = threading.Lock()
 
     def perform(self, call: Call) -> Answer:
         """Run a `def` handler, in whatever thread this is."""
@@ -138,7 +144,7 @@ class Performer:
 
     def _in_session(self, call: Call) -> Answer:
         with (
-            self.turn,
+            self._turn(call),
             self._connect() as connection,
             _marked(call, self._database.session_mark(connection)),
             connection.begin() as transaction,
@@ -246,6 +252,19 @@ class Performer:
     def _begin(self, call: Call) -> None:
         crash.point("handler.before_start")
         call.started = self._database.clock.monotonic()
+
+    @contextmanager
+    def _turn(self, call: Call) -> Iterator[None]:
+        if not self.queues_up:
+            yield
+            return
+        self._writing.acquire()
+        call.turn.append(self._writing)
+        call.started = self._database.clock.monotonic()
+        try:
+            yield
+        finally:
+            call.pass_turn()
 
     def _mark_start(self, call: Call) -> None:
         if not _asks(call):

@@ -167,7 +167,7 @@ class Process:
         return True
 
     def _loop(self, name: str, tick: Tick) -> Loop:
-        return Loop(name, tick, self._connect, self._database.is_lost, self._database.clock)
+        return Loop(name, tick, self._connect, self._database)
 
     def _is_ticking(self) -> bool:
         still = self._database.clock.monotonic() - self._work.last_tick

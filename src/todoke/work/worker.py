@@ -320,6 +320,7 @@ class Worker:
         call.given_up = True
         if (mark := call.session_mark) is not None:
             self._database.break_off(connection, mark)
+        call.pass_turn()
 
     # --- small things ------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +18,7 @@ HEAD = """# Proof
 
 Written by `make prove`; edits are lost.
 
-{when} · Python {python} · {system} {machine}, {processors} processors
+{when} · commit {commit} · Python {python} · {system} {machine}, {processors} processors
 
 | Promise | On | Result | Seconds | Facts |
 |---|---|---|---|---|
@@ -48,11 +49,21 @@ class ProofReport:
 def head() -> str:
     return HEAD.format(
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        commit=commit(),
         python=platform.python_version(),
         system=platform.system(),
         machine=platform.machine(),
         processors=os.cpu_count(),
     )
+
+
+def commit() -> str:
+    """The commit that was proved; marked where the tree held more than it."""
+    told = ["git", "describe", "--always", "--dirty=+changes", "--abbrev=12"]
+    try:
+        return subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 def row(report: pytest.TestReport) -> str:

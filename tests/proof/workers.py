@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,7 +44,8 @@ class Workers:
         until(lambda: len(self.alive) + len(self.deaths) > before, 20)
 
     def kill(self, pid: int) -> None:
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it may just have died at its own point
+            os.kill(pid, signal.SIGKILL)
         until(lambda: pid not in self.alive, 20)
 
     def stop(self) -> None:

@@ -1,0 +1,112 @@
+"""What is left when a process dies at a named point; the rest of the points are in tests/proof."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.application import Placed, application, letters, living, publish, statuses
+from todoke import PermanentError, Todoke, crash
+from todoke.errors import InvalidOption
+from todoke.runtime import Runtime
+from todoke.testing import Clock
+from todoke.work.slots import InlineSlots
+
+SOURCE = Path(crash.__file__).parent
+
+
+class Died(BaseException):
+    """The process ends here: nothing that follows is executed."""
+
+
+@contextmanager
+def death_at(name: str) -> Iterator[None]:
+    def passage(passed: str) -> None:
+        if passed == name:
+            raise Died
+
+    before = crash.arm(passage)
+    try:
+        with pytest.raises(Died):
+            yield
+    finally:
+        crash.arm(before)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def app(database_url: str, clock: Clock) -> Iterator[Todoke]:
+    with application(database_url, clock=clock) as app:
+        yield app
+
+
+@pytest.mark.parametrize("point", ["publish.before_insert", "publish.after_insert"])
+def test_death_while_publishing_leaves_nothing(app: Todoke, point: str) -> None:
+    """OB-1"""
+    with death_at(point):
+        publish(app, Placed(order_id=1))
+    assert living(app) == []
+
+
+def test_death_while_redriving_changes_nothing(app: Todoke) -> None:
+    """ER-4"""
+
+    @app.on(Placed)
+    def refuse(event: Placed) -> None:
+        raise PermanentError("no")
+
+    publish(app, Placed(order_id=1))
+    app.drain()
+    with death_at("redrive.before_commit"), app.session() as session:
+        app.dead_letters.redrive(session, app.dead_letters.where(), by="mika", reason="again")
+    assert (len(letters(app)), living(app)) == (1, [])
+
+
+def test_death_before_handing_back_is_rescued_like_any_other(app: Todoke, clock: Clock) -> None:
+    """OB-7"""
+    seen: list[int] = []
+
+    @app.on(Placed)
+    def note(event: Placed) -> None:
+        seen.append(event.order_id)
+
+    publish(app, Placed(order_id=1))
+    runtime = Runtime(app, leases=None)
+    worker = runtime.worker(InlineSlots(runtime.performer, app.event_loop))
+    with app.engine.connect() as connection:
+        runtime.membership.join(connection)
+        app.claims[0].take(connection, runtime.membership.id, "default", 1)  # type: ignore[arg-type]
+        with death_at("shutdown.before_hand_back"):
+            worker.hand_back(connection)
+        runtime.membership.leave(connection)
+    app.drain()
+    assert (seen, statuses(app)) == ([1], [("PROCESSED", 1)])
+
+
+def test_every_named_point_stands_in_the_code_and_every_point_is_named() -> None:
+    """A point that was renamed would let its tests pass for ever."""
+    found = {
+        call.args[0].value
+        for file in SOURCE.rglob("*.py")
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func) == "crash.point"
+        and isinstance(call.args[0], ast.Constant)
+    }
+    assert found == set(crash.POINTS)
+
+
+@pytest.mark.parametrize("wish", ["claim.nowhere", "claim.after_commit:often"])
+def test_a_point_that_does_not_exist_is_refused(wish: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt point would never be passed."""
+    monkeypatch.setenv("TODOKE_CRASH", wish)
+    with pytest.raises(InvalidOption, match="TODOKE_CRASH"):
+        crash.arm_from_environment()

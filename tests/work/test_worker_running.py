@@ -67,6 +67,25 @@ def test_a_slow_handler_delays_no_neighbour(app: Todoke, gate: Gate) -> None:
         until(lambda: not living(app))
 
 
+def test_an_answer_is_settled_while_the_next_call_runs(database_url: str, gate: Gate) -> None:
+    """OB-8: not only at the next poll"""
+    slow_to_look = {"outbox.poll": "60s", "worker.threads": 1}
+    with quick_application(database_url, **slow_to_look) as app:
+        gates = [Gate(), gate]
+
+        @app.on(Placed)
+        def handle(event: Placed) -> None:
+            gates[event.order_id].wait()
+
+        publish(app, Placed(order_id=0), Placed(order_id=1))
+        with worker(app):
+            until(lambda: gates[0].arrived)
+            some_polls_go_by()
+            gates[0].open()
+            until(lambda: [row.key for row in living(app)] == ["1"])
+            gate.open()
+
+
 def test_calls_that_come_one_by_one_run_beside_each_other(app: Todoke, gate: Gate) -> None:
     """OB-8"""
 

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import queue
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -18,9 +17,6 @@ from typing import Any, Protocol
 from todoke.work.perform import Answer, Call, Performer
 
 Finished = tuple[Call, Answer]
-
-_IMPATIENCE = 0.005
-"""Answers wait at most so long for others to be settled along with them."""
 
 
 class Slots(Protocol):
@@ -77,18 +73,19 @@ async def _cancel(tasks: set[asyncio.Task[Any]]) -> None:
 
 
 class Answers:
-    """Collects answers and wakes the worker when a bunch is complete."""
+    """Collects answers; wakes the worker at the first of a bunch and at the last.
+
+    While the worker wakes up, quick neighbours finish, so that they are settled together.
+    """
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._answers: deque[Finished] = deque()
-        self._wake, self._first = wake, 0.0
+        self._wake = wake
 
     def put(self, finished: Finished, *, last: bool) -> None:
-        now = time.monotonic()
-        if not self._answers:
-            self._first = now
+        first = not self._answers
         self._answers.append(finished)
-        if last or now - self._first > _IMPATIENCE:
+        if first or last:
             self._wake()
 
     def take(self) -> list[Finished]:

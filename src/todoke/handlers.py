@@ -56,6 +56,8 @@ class Handlers:
 
 def _handler(app: Todoke, context: Context, wish: Wish) -> Handler:
     owner = f"handler {wish.name!r} ({place(wish.function)})"
+    if len(wish.name) > 200:
+        raise InvalidOption(owner, wish.name, "a name has at most 200 characters.")
     options = {**wish.options, **app.settings.for_handler(wish.name)}
     is_async = inspect.iscoroutinefunction(wish.function)
     first, *rest = _parameters(wish, owner)

@@ -22,6 +22,7 @@ from todoke.inbox.land import Landing
 from todoke.loop import Loop
 from todoke.message import Event
 from todoke.outbox.relay import Relay
+from todoke.settings import Settings
 from todoke.telemetry import Counts, log
 from todoke.work.conclude import Conclusions
 from todoke.work.desk import Desk
@@ -60,7 +61,7 @@ class Runtime:
             app.identities,
             dict(self.pace.queues),
             self.handlers.registers,
-            renew=settings.seconds("lease.renew"),
+            renew=_renewal(settings),
         )
         self.conclusions = Conclusions(app.clock, app.random.random, self._then)
         self.performer = Performer(
@@ -250,6 +251,17 @@ class Runtime:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, on_signal)
         return asked
+
+
+def _renewal(settings: Settings) -> float:
+    renew, lease = settings.seconds("lease.renew"), settings.seconds("lease.duration")
+    if renew >= lease:
+        raise InvalidOption(
+            "lease.renew",
+            settings.get("lease.renew"),
+            f"must be shorter than the lease, {lease:g} s.",
+        )
+    return renew
 
 
 def _beside(app: Todoke) -> Path | None:

@@ -39,6 +39,7 @@ DEFAULTS: Mapping[str, object] = {
     "lease.poison": 3,
     "payload.max_bytes": 1024 * 1024,
 }
+_MAY_BE_NOTHING = ("worker.drain_timeout", "outbox.handler_grace")
 HANDLER_OPTIONS = ("retry", "timeout", "on_crash")
 # Sections whose second part is a name the user gives, and what may stand behind it.
 _NAMED = {"retry": ("delays", "attempts"), "handlers": HANDLER_OPTIONS}
@@ -104,7 +105,10 @@ class Settings:
         return number
 
     def seconds(self, name: str) -> float:
-        return seconds(self.get(name), name)
+        value = seconds(self.get(name), name)
+        if value == 0 and name not in _MAY_BE_NOTHING:
+            raise InvalidOption(name, self.get(name), "must be longer than nothing.")
+        return value
 
     @property
     def env(self) -> str:

@@ -216,3 +216,48 @@ def test_an_operator_may_override_what_the_code_says(app: Todoke) -> None:
         def send(event: Placed) -> None: ...
 
         assert other.handlers.by_name["mail"].timeout == 5
+
+
+class Left:
+    """Provided by what asks for Right."""
+
+
+class Right:
+    """Provided by what asks for Left."""
+
+
+def test_providers_that_ask_for_each_other_are_refused(app: Todoke) -> None:
+    """api 3.5: checked at start, not at the first message"""
+
+    @app.provide
+    def left(right: Right) -> Left:
+        return Left()
+
+    @app.provide
+    def right(left: Left) -> Right:
+        return Right()
+
+    @app.on(Placed)
+    def handle(event: Placed, left: Left) -> None: ...
+
+    assert "ask for each other in a ring" in refusal(app, InvalidOption)
+
+
+def test_a_name_that_does_not_fit_its_column_is_refused(app: Todoke) -> None:
+    """OB-2"""
+
+    @app.on(Placed, name="x" * 201)
+    def handle(event: Placed) -> None: ...
+
+    assert "at most 200 characters" in refusal(app, InvalidOption)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("lease.renew", "15s"), ("outbox.poll", "0s"), ("lease.duration", "0s")],
+)
+def test_a_pace_that_cannot_be_kept_is_refused(app: Todoke, name: str, value: str) -> None:
+    """OB-5 OB-7: a lease that is renewed too late, a poll that never rests"""
+    app.settings = app.settings.with_values({name: value})
+    with pytest.raises(InvalidOption, match=name):
+        app.drain()

@@ -68,7 +68,13 @@ class Providers:
     def override(self, kind: Any, value: Any) -> None:
         self._known[kind] = value
 
-    def check(self, parameters: Iterable[Parameter], context: str | None, owner: str) -> None:
+    def check(
+        self,
+        parameters: Iterable[Parameter],
+        context: str | None,
+        owner: str,
+        asking: tuple[Provider, ...] = (),
+    ) -> None:
         """Refuse at start what could not be given later."""
         for parameter in parameters:
             if parameter.kind in self._known:
@@ -76,7 +82,11 @@ class Providers:
             found = self._find(parameter.kind, context)
             if found is None:
                 raise UnknownDependency(owner, parameter.name, _name(parameter.kind), self._names())
-            self.check(found.parameters, found.context, found.where)
+            if found in asking:
+                raise InvalidOption(
+                    owner, parameter.name, "providers ask for each other in a ring."
+                )
+            self.check(found.parameters, found.context, found.where, (*asking, found))
             if found.scope == "process" and self.needs_attempt_scope(
                 found.parameters, found.context
             ):

@@ -162,7 +162,7 @@ class FileLeases(RowLeases):
 
 
 def leases_for(
-    workers: Table, database: Database, seconds: float, beside: Path | None, **_: Any
+    workers: Table, database: Database, seconds: float, beside: Path | None
 ) -> RowLeases:
     """Files where SQLite has a file to lie beside, rows elsewhere."""
     if beside is not None and fcntl is not None:

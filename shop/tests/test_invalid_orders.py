@@ -111,7 +111,7 @@ def test_a_body_that_is_too_large_is_refused(shop: Sandbox) -> None:
     """SE-4"""
     answer = shop.web.post("/api/order", content=b'"' + b"x" * 300_000 + b'"')
     assert answer.status_code == 413
-    assert answer.json()["code"] == "REQUEST_ENTITY_TOO_LARGE"
+    assert answer.json()["code"] == "CONTENT_TOO_LARGE"
 
 
 def test_a_body_without_a_length_is_counted_too(shop: Sandbox) -> None:

@@ -22,7 +22,7 @@ from todoke.inbox.land import Landing
 from todoke.loop import Loop
 from todoke.message import Event
 from todoke.outbox.relay import Relay
-from todoke.settings import Settings
+from todoke.settings import DEFAULTS, Settings
 from todoke.telemetry import Counts, log
 from todoke.work.conclude import Conclusions
 from todoke.work.desk import Desk
@@ -255,6 +255,8 @@ class Runtime:
 
 def _renewal(settings: Settings) -> float:
     renew, lease = settings.seconds("lease.renew"), settings.seconds("lease.duration")
+    if settings.get("lease.renew") == DEFAULTS["lease.renew"]:
+        return min(renew, lease / 3)
     if renew >= lease:
         raise InvalidOption(
             "lease.renew",

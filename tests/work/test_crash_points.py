@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.application import Placed, application, letters, living, publish, statuses
+from tests.application import Placed, letters, living, publish, statuses
 from todoke import PermanentError, Todoke, crash
 from todoke.errors import InvalidOption
 from todoke.runtime import Runtime
-from todoke.testing import Clock
 from todoke.work.slots import InlineSlots
 
 SOURCE = Path(crash.__file__).parent
@@ -35,17 +34,6 @@ def death_at(name: str) -> Iterator[None]:
             yield
     finally:
         crash.arm(before)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def app(database_url: str, clock: Clock) -> Iterator[Todoke]:
-    with application(database_url, clock=clock) as app:
-        yield app
 
 
 @pytest.mark.parametrize("point", ["publish.before_insert", "publish.after_insert"])
@@ -70,7 +58,7 @@ def test_death_while_redriving_changes_nothing(app: Todoke) -> None:
     assert (len(letters(app)), living(app)) == (1, [])
 
 
-def test_death_before_handing_back_is_rescued_like_any_other(app: Todoke, clock: Clock) -> None:
+def test_death_before_handing_back_is_rescued_like_any_other(app: Todoke) -> None:
     """OB-7"""
     seen: list[int] = []
 
@@ -79,7 +67,7 @@ def test_death_before_handing_back_is_rescued_like_any_other(app: Todoke, clock:
         seen.append(event.order_id)
 
     publish(app, Placed(order_id=1))
-    runtime = Runtime(app, leases=None)
+    runtime = Runtime(app)
     worker = runtime.worker(InlineSlots(runtime.performer, app.event_loop))
     with app.engine.connect() as connection:
         runtime.membership.join(connection)

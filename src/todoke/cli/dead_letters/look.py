@@ -10,7 +10,6 @@ from uuid import UUID
 
 import typer
 from rich.text import Text
-from sqlalchemy.exc import NoResultFound
 
 from todoke.cli.dead_letters.selecting import (
     Code,
@@ -40,7 +39,6 @@ from todoke.cli.screen import (
     table,
 )
 from todoke.dead_letters.letter import DeadLetter
-from todoke.errors import NotFound
 
 _HEADS = ["ID", "NAME", "CODE", "ATTEMPTS", "DIED", "SEEN"]
 
@@ -64,12 +62,7 @@ def list_letters(
     wanted = selection(source, name, code, error_class, older_than, ids)
     start = None if after is None else str(after)
     with application(app) as found, reading(found) as connection:
-        try:
-            page = found.dead_letters.list(
-                connection, wanted, limit=limit, after=start, closed=closed
-            )
-        except NoResultFound as error:
-            raise NotFound("dead letter", after) from error
+        page = found.dead_letters.list(connection, wanted, limit=limit, after=start, closed=closed)
         payloads, now = Payloads(found), found.clock.now()
     if as_json:
         say_json({"items": [_data(one, payloads) for one in page.items], "next": page.next})

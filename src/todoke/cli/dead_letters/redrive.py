@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from todoke import codec
@@ -148,19 +147,9 @@ def _operate(
 
 def _perform(app: Todoke, act: Act, progress: str) -> Operation:
     screen = console(stderr=True)
-    with screen.status(progress) if screen.is_terminal else nullcontext():
-        try:
-            with acting(app) as connection:
-                return act(app, connection)
-        except ValidationError as error:
-            raise Refused(f"The corrected payload does not fit: {_wrong(error)}.") from error
-
-
-def _wrong(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(map(str, one['loc'])) or 'payload'}: {one['msg']}"
-        for one in error.errors(include_input=False, include_url=False)
-    )
+    waiting = screen.status(progress) if screen.is_terminal else nullcontext()
+    with waiting, acting(app) as connection:
+        return act(app, connection)
 
 
 def _data(operation: Operation) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.application import Placed, letters, living, publish, statuses
+from tests.application import Placed, leases, letters, living, publish, statuses
 from todoke import PermanentError, Todoke, crash
 from todoke.errors import InvalidOption
 from todoke.runtime import Runtime
+from todoke.testing import Clock
 from todoke.work.slots import InlineSlots
 
 SOURCE = Path(crash.__file__).parent
@@ -58,7 +59,7 @@ def test_death_while_redriving_changes_nothing(app: Todoke) -> None:
     assert (len(letters(app)), living(app)) == (1, [])
 
 
-def test_death_before_handing_back_is_rescued_like_any_other(app: Todoke) -> None:
+def test_death_before_handing_back_is_rescued_like_any_other(app: Todoke, clock: Clock) -> None:
     """OB-7"""
     seen: list[int] = []
 
@@ -67,14 +68,14 @@ def test_death_before_handing_back_is_rescued_like_any_other(app: Todoke) -> Non
         seen.append(event.order_id)
 
     publish(app, Placed(order_id=1))
-    runtime = Runtime(app)
+    runtime = Runtime(app, leases=leases(app))
     worker = runtime.worker(InlineSlots(runtime.performer, app.event_loop))
     with app.engine.connect() as connection:
         runtime.membership.join(connection)
         app.claims[0].take(connection, runtime.membership.id, "default", 1)  # type: ignore[arg-type]
         with death_at("shutdown.before_hand_back"):
             worker.hand_back(connection)
-        runtime.membership.leave(connection)
+    clock.advance("16s")
     app.drain()
     assert (seen, statuses(app)) == ([1], [("PROCESSED", 1)])
 

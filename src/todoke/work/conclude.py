@@ -79,19 +79,23 @@ class Conclusions:
                 failure = Failure("transient", code, masked(outcome.reason))
                 return self._again(item, handler, failure, after)
 
-    def settle_error(self, item: Item, handler: Handler, error: BaseException) -> Settlement:
+    def settle_error(
+        self, item: Item, handler: Handler, error: BaseException, *, started: bool = True
+    ) -> Settlement:
         try:
-            return self._by_class(item, handler, error)
+            return self._by_class(item, handler, error, started=started)
         except Exception as worse:
             # A classifier that fails, an error that cannot be told: still just a failed attempt.
             return self._again(item, handler, describe(worse, "transient"), None)
 
-    def _by_class(self, item: Item, handler: Handler, error: BaseException) -> Settlement:
+    def _by_class(
+        self, item: Item, handler: Handler, error: BaseException, *, started: bool
+    ) -> Settlement:
         kind = classify(error, handler)
         failure = describe(error, kind)
         if kind == "permanent":
             return Dead(item, failure)
-        if kind == "timeout" and handler.on_crash == "ask":
+        if kind == "timeout" and handler.asks and started:
             return Dead(item, outcome_unknown(item))
         if kind == "business":
             return self._business(item, handler, error, failure)

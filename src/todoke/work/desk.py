@@ -74,7 +74,7 @@ class Desk:
             self._fill(call)
         except Exception as error:
             # What it asks for cannot be made just now: a failed attempt like any other.
-            return self._conclusions.settle_error(item, handler, error)
+            return self._conclusions.settle_error(item, handler, error, started=False)
         return call
 
     def _fill(self, call: Call) -> None:

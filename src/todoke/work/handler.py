@@ -50,6 +50,11 @@ class Handler:
     session_parameter: str | None = field(default=None)
 
     @property
+    def asks(self) -> bool:
+        """A person is asked where its outcome is unknown; with a session it never is."""
+        return self.on_crash == "ask" and self.session_parameter is None
+
+    @property
     def where(self) -> str:
         """How a message names it: handler 'order-mail' (shop/handlers.py:12)."""
         return f"handler {self.name!r} ({place(self.function)})"

@@ -128,7 +128,7 @@ class Performer:
             async with asyncio.timeout(call.handler.timeout):
                 if call.handler.session_parameter is not None:
                     return await self._rerun_async(call)
-                await asyncio.to_thread(self._mark_start, call) if _asks(call) else None
+                await asyncio.to_thread(self._mark_start, call) if call.handler.asks else None
                 outcome, then = await self._call_async(call, {})
             return self._conclusions.settle(call.item, call.handler, outcome, then)
         except LeaseLost:
@@ -267,7 +267,7 @@ class Performer:
             call.pass_turn()
 
     def _mark_start(self, call: Call) -> None:
-        if not _asks(call):
+        if not call.handler.asks:
             return
         with self._connect() as connection, connection.begin():
             if not call.settling.start(connection, call.owner, call.item):
@@ -331,10 +331,6 @@ def _marked(call: Call, mark: Any) -> Iterator[None]:
 
 def _when_it_is_back(call: Call) -> Settlement:
     return Later(call.item, _AWAY_PAUSE, spared=True, of=call.handler.retry.attempts)
-
-
-def _asks(call: Call) -> bool:
-    return call.handler.on_crash == "ask"
 
 
 def _is_cancelled() -> bool:

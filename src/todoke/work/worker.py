@@ -347,7 +347,6 @@ class Worker:
 
 def _returned(call: Call) -> Settlement:
     """Free for another, unless it had begun what a person wants to be asked about."""
-    asks = call.handler.on_crash == "ask" and call.handler.session_parameter is None
-    if asks and call.started is not None:
+    if call.handler.asks and call.started is not None:
         return Dead(call.item, outcome_unknown(call.item))
     return HandedBack(call.item)

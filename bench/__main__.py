@@ -1,25 +1,38 @@
 """Measures todoke beside the raw loop, interleaved in one run; figures are printed, not judged.
 
 python -m bench [--events 20000] [--rounds 3] [--json FILE]
+python -m bench order …     what order within a key costs, see bench/order.py
+python -m bench wake …      how soon committed events are handled, see bench/wake.py
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import statistics
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from tests.servers.place import ON_DISK
 from tests.servers.postgres import postgres_instance
 
+from bench import order, wake
 from bench.drain import VARIANTS, Rate, prepared
 
 
 def main() -> None:
+    os.environ[ON_DISK] = "1"
+    if sys.argv[1:2] == ["wake"]:
+        wake.main(sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["order"]:
+        order.main(sys.argv[2:])
+        return
     wish = _arguments()
     with postgres_instance() as server:
         rates = _measure(server.url(), wish.events, wish.rounds)

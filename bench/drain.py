@@ -19,7 +19,7 @@ Rate: TypeAlias = float
 BATCH = 100
 
 
-class Measured(Event, context="bench", aggregate="order", ordered=False):
+class Measured(Event, context="todoke", aggregate="order", ordered=False):
     """About 200 bytes of JSON, as an order would have."""
 
     order_id: Key[int]
@@ -29,8 +29,14 @@ class Measured(Event, context="bench", aggregate="order", ordered=False):
     lines: tuple[str, ...] = ("apple", "pear", "plum", "peach", "quince")
 
 
+class Ordered(Measured, ordered=True):
+    """The same, in order."""
+
+
 @contextmanager
-def prepared(url: str, events: int) -> Iterator[Todoke]:
+def prepared(
+    url: str, events: int, kind: type[Measured] = Measured, keys: int | None = None
+) -> Iterator[Todoke]:
     """Fresh tables with a backlog, analysed, so that every variant meets the same."""
     settings = Settings({"outbox.batch": BATCH}, environment={})
     app = Todoke(url, settings=settings)
@@ -38,7 +44,8 @@ def prepared(url: str, events: int) -> Iterator[Todoke]:
         connection.execute(text("DROP SCHEMA IF EXISTS todoke CASCADE"))
     app.migrate()
     with app.session() as session:
-        app.publish_all(session, (Measured(order_id=number) for number in range(events)))
+        numbers = (number % (keys or events) for number in range(events))
+        app.publish_all(session, (kind(order_id=number) for number in numbers))
     with app.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("VACUUM ANALYZE todoke.outbox"))
         connection.execute(text("CHECKPOINT"))
@@ -70,7 +77,7 @@ def _raw_settle(connection: psycopg.Connection, ids: list[int]) -> None:
 
 
 def async_handler(app: Todoke, events: int) -> Rate:
-    @app.on(Measured)
+    @app.on(Measured, Ordered)
     async def nothing(event: Measured) -> None:
         pass
 
@@ -105,8 +112,8 @@ VARIANTS: dict[str, Callable[[Todoke, int], Rate]] = {
 
 _OWNER = uuid4()
 _CARRIED = (
-    "id, message_id, context, queue, priority, type, version, aggregate, key, lane, ordered, "
-    "followers, handler, body, headers, trace_context, key_id, signature, max_attempts, "
+    "id, message_id, context, stream, priority, type, version, aggregate, key, ordered, followers, "
+    " handler, body, headers, trace_context, key_id, signature, max_attempts, "
     "deliver_before, expires_at, created_at, attempt, spared, crashes, owner, error_class, "
     "error_code, error_message, error_traceback"
 )
@@ -116,9 +123,10 @@ _CLAIM = """
            alone = false, started = false
      WHERE id = ANY(ARRAY(
            SELECT id FROM todoke.outbox
-            WHERE state = 'ready' AND queue = 'default' AND owner IS NULL
+            WHERE state = 'ready' AND stream = 'todoke/default' AND lane = -1
+              AND owner IS NULL
             ORDER BY priority, id LIMIT %s FOR UPDATE SKIP LOCKED))
- RETURNING id, message_id, context, queue, type, version, aggregate, key, handler, body, headers,
+ RETURNING id, message_id, context, stream, type, version, aggregate, key, handler, body, headers,
            trace_context, attempt, spared, crashes, deliver_before, created_at, claimed_at
 """
 _SETTLE = f"""

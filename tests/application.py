@@ -14,7 +14,7 @@ from todoke import Event, Key, Settings, Todoke
 from todoke.clock import Clock as AnyClock
 from todoke.operate import DeadLetter
 from todoke.testing import Clock
-from todoke.work.lease import RowLeases
+from todoke.work.lease import RowLeases, Service
 
 
 class Placed(Event):
@@ -26,6 +26,13 @@ class Placed(Event):
 
 class Shipped(Event, ordered=False):
     order_id: int = 0
+
+
+class Noted(Event, ordered=False):
+    """Has a key, and asks for no order."""
+
+    order_id: Key[int]
+    note: str = ""
 
 
 @contextmanager
@@ -82,14 +89,17 @@ def statuses(app: Todoke) -> list[tuple[str, int]]:
 def register(app: Todoke, seconds: float = 15, **handlers: Sequence[str]) -> UUID:
     """A worker process that is alive for so long; its handlers by event type."""
     worker = app.identities.draw()
-    registers = {f"*/{kind}": names for kind, names in handlers.items()}
+    registers = {
+        f"*/{kind}": dict.fromkeys(names, f"{app.name}/default") for kind, names in handlers.items()
+    }
     with app.engine.begin() as connection:
-        leases(app, seconds).register(connection, worker, "elsewhere:1", {}, registers)
+        service = Service(registers, {})
+        leases(app, seconds).register(connection, worker, "elsewhere:1", service)
     return worker
 
 
 def leases(app: Todoke, seconds: float = 15) -> RowLeases:
-    return RowLeases(app.worker_table, app.database, seconds)
+    return RowLeases(app.worker_table, app.database, seconds, *app.freed_with_a_process)
 
 
 class Steady(Random):

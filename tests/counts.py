@@ -16,11 +16,35 @@ class Counts:
     kills: int
     outages: int
     messages: int
+    ordered: int
+    followers: int
+    due: int
+    away_seconds: int
     examples: int
 
 
-SMALL = Counts(schedules=1_000, kills=50, outages=3, messages=2_000, examples=100)
-LARGE = Counts(schedules=20_000, kills=1_000, outages=50, messages=200_000, examples=5_000)
+SMALL = Counts(
+    schedules=1_000,
+    kills=50,
+    outages=3,
+    messages=2_000,
+    ordered=20_000,
+    followers=10_000,
+    due=1_000,
+    away_seconds=3,
+    examples=100,
+)
+LARGE = Counts(
+    schedules=20_000,
+    kills=1_000,
+    outages=50,
+    messages=200_000,
+    ordered=1_000_000,
+    followers=100_000,
+    due=50_000,
+    away_seconds=60,
+    examples=5_000,
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -9,13 +9,22 @@ import pytest
 import todoke
 
 NAMES = [
-    "Attempt", "Backoff", "BusinessError", "Context", "Done", "Event", "Key", "Message", "Outcome",
-    "PermanentError", "Personal", "Reject", "Retry", "Settings", "Skip", "Snooze", "Todoke",
-    "TodokeError", "TransientError",
+    "Attempt", "Backoff", "Breaker", "BusinessError", "Context", "Done", "Event", "Key", "Limit",
+    "Message", "Outcome", "PermanentError", "Personal", "Rate", "Reject", "Retry", "Settings",
+    "Skip", "Snooze", "Todoke", "TodokeError", "TransientError",
 ]  # fmt: skip
 SUBMODULES = {
     "todoke.types": ["CallNext", "Duration", "ErrorClass", "Middleware", "OnCrash"],
-    "todoke.operate": ["DeadLetter", "EventRecord", "Operation", "Page", "Selection", "Status"],
+    "todoke.operate": [
+        "DeadLetter",
+        "DestinationRecord",
+        "EventRecord",
+        "Operation",
+        "Page",
+        "Parked",
+        "Selection",
+        "Status",
+    ],
     "todoke.testing": ["Clock"],
 }
 # Names of types that are written with other types: Python keeps no docstring for them.

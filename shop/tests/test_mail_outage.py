@@ -1,4 +1,4 @@
-"""A mail server that is down delays mail, and in the end makes a dead letter; orders stand."""
+"""A mail server that is down delays mail; a mail that fails by itself dies; orders stand."""
 
 import pytest
 
@@ -86,3 +86,17 @@ def test_a_dead_mail_can_be_sent_after_all(shop: Sandbox) -> None:
     shop.work()
     assert shop.statuses("ORDER_CONFIRMED") == ["PROCESSED"]
     assert len(shop.letters()) == 1
+
+
+def test_an_outage_with_many_orders_loses_no_mail_and_buries_none(shop: Sandbox) -> None:
+    """SH-4, OB-15, ID-6: after five failures in a row the mail server rests, and mails wait."""
+    shop.mail.refuse_with(451)
+    numbers = [shop.order(shop.place_and_confirm())["orderNumber"] for _ in range(50)]
+    shop.work(*["30s"] * 6)
+    assert shop.dead_letters() == []
+    assert shop.mail.refused < 50, "most were not even tried"
+    shop.mail.refuse_with(None)
+    shop.work("30s", "5m", "5m")
+    arrived = sorted(letter.subject for letter in shop.letters())
+    assert arrived == sorted(f"ご注文確認 - {number}" for number in numbers)
+    assert set(shop.statuses("ORDER_CONFIRMED")) == {"PROCESSED"}

@@ -3,6 +3,7 @@
 from todoke.app import Todoke
 from todoke.context import Context
 from todoke.errors import BusinessError, PermanentError, TodokeError, TransientError
+from todoke.limits import Breaker, Limit, Rate
 from todoke.message import Event, Key, Message, Personal
 from todoke.outcome import Done, Outcome, Reject, Retry, Skip, Snooze
 from todoke.retry import Backoff
@@ -12,15 +13,18 @@ from todoke.work.attempt import Attempt
 __all__ = [
     "Attempt",
     "Backoff",
+    "Breaker",
     "BusinessError",
     "Context",
     "Done",
     "Event",
     "Key",
+    "Limit",
     "Message",
     "Outcome",
     "PermanentError",
     "Personal",
+    "Rate",
     "Reject",
     "Retry",
     "Settings",

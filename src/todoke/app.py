@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cached_property
 from random import Random, SystemRandom
 from typing import Any
 
-from sqlalchemy import Engine, MetaData, Row, make_url
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy import Connection, Engine, MetaData, Row, make_url
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlalchemy.orm import Session
 
 from todoke import crash
+from todoke.bell import Bell
 from todoke.clock import Clock, SystemClock
 from todoke.context import Context
 from todoke.databases import open_database, schema
-from todoke.databases.sqlite import in_memory, prepare
+from todoke.databases.bells import bell_for
+from todoke.databases.sqlite import in_memory
 from todoke.dead_letters.bury import Burial
+from todoke.dead_letters.followers import Followers
 from todoke.dead_letters.redrive import DeadLetters
 from todoke.dead_letters.table import dead_letter_tables
 from todoke.errors import InvalidOption
@@ -28,14 +31,19 @@ from todoke.message import Event
 from todoke.outbox.publish import Outbox
 from todoke.outbox.publishing import Publishing
 from todoke.outbox.read import Events
+from todoke.outbox.ring import ring_after_commit
 from todoke.runtime import Runtime
 from todoke.settings import Settings
 from todoke.work.claim import Claims
+from todoke.work.destination import Destinations
+from todoke.work.destination_table import destination_tables
+from todoke.work.hold import Holds
 from todoke.work.inject import Provider, Providers
 from todoke.work.item import Item
+from todoke.work.lanes import LaneLeases
 from todoke.work.settle import Settling
 from todoke.work.slots import EventLoop
-from todoke.work.table import work_table, worker_table
+from todoke.work.table import hold_table, lane_table, work_table, worker_table
 
 
 class Todoke(Context):
@@ -71,24 +79,52 @@ class Todoke(Context):
             schema=settings.text("database.schema"),
             prefix=settings.text("database.prefix"),
         )
+        self.database.prepares = settings.flag("database.prepare")
         self.metadata = MetaData()
+        self.database.declare(self.metadata)
         self.identities = Identities(self.clock, self.random.getrandbits)
         self.outbox_table = work_table("event", "outbox", self.metadata, self.database)
         self.inbox_table = work_table("delivery", "inbox", self.metadata, self.database)
         self.worker_table = worker_table(self.metadata, self.database)
         letters = dead_letter_tables(self.metadata, self.database)
+        self.letter_table = letters.letters
         self.burial = Burial(letters, self.database, self.identities, self._name_for)
         tables = [self.outbox_table, self.inbox_table]
+        self.hold_table = hold_table(self.metadata, self.database)
+        holds = {
+            table.source: Holds(table, self.hold_table, letters.letters, self.database)
+            for table in tables
+        }
         self.claims = [Claims(table, self.worker_table, self.database) for table in tables]
-        self.settlings = [Settling(table, self.database, self.burial) for table in tables]
-        self.dead_letters = DeadLetters(letters, tables, self.database, self._check_body)
-        self.events = Events(tables, letters.letters, self.worker_table, self.database)
+        self.settlings = [
+            Settling(table, self.database, self.burial, holds[table.source], _Fate(self))
+            for table in tables
+        ]
+        self.lane_table = lane_table(self.metadata, self.database)
+        self.lane_leases = LaneLeases(self.lane_table, self.worker_table, self.database)
+        destinations = destination_tables(self.metadata, self.database)
+        self.destinations = Destinations(destinations, self.worker_table, self.database)
+        self.freed_with_a_process = (self.lane_leases.leave, self.destinations.free)
+        followers = Followers(tables, self.hold_table, self.database)
+        self.dead_letters = DeadLetters(
+            letters, tables, holds, followers, self.database, self.ring, self._check_body
+        )
+        self.events = Events(
+            tables,
+            letters.letters,
+            self.worker_table,
+            self.lane_table,
+            self.hold_table,
+            self.database,
+        )
         self.outbox = Outbox(
             self.outbox_table,
             self.database,
             self.identities,
             max_bytes=settings.number("payload.max_bytes"),
+            ring=self.ring,
         )
+        self.bell: Bell = bell_for(self.database, self.url, gap=settings.seconds("outbox.wake_gap"))
         self.publishing = Publishing(self.outbox, lambda: self.engine)
         self.event_loop = EventLoop()
         self.providers = Providers(
@@ -133,20 +169,12 @@ class Todoke(Context):
     @cached_property
     def async_engine(self) -> AsyncEngine:
         """The same database for async code."""
-        if self.url.get_backend_name() != "sqlite":
-            url = self.url.set(drivername="postgresql+psycopg")
-            slots = max(16, sum(self.settings.queues.values()))
-            return create_async_engine(
-                url, pool_size=slots, pool_pre_ping=True, isolation_level="READ COMMITTED"
-            )
         if in_memory(self.url):
             raise InvalidOption(
                 "database.url", "sqlite://", "an in-memory database has no async side. Use a file."
             )
-        url = self.url.set(drivername="sqlite+aiosqlite")
-        engine = create_async_engine(url, connect_args={"timeout": 30, "check_same_thread": False})
-        prepare(engine.sync_engine)
-        return engine
+        slots = max(16, sum(self.settings.queues.values()))
+        return self.database.async_engine(self.url, slots)
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -194,6 +222,7 @@ class Todoke(Context):
 
     def close(self) -> None:
         """Let go of connections and threads."""
+        self.bell.close()
         self.providers.close()
         if "async_engine" in self.__dict__:
             self.providers.run(self.async_engine.dispose())
@@ -201,6 +230,10 @@ class Todoke(Context):
         if self._given_engine is None:
             for name in {"engine", "agents_engine"} & set(self.__dict__):
                 getattr(self, name).dispose()
+
+    def ring(self, connection: Connection, hints: Collection[str]) -> None:
+        """Tell workers, once the connection's transaction is committed, where to look."""
+        ring_after_commit(self.bell, connection, hints)
 
     def event_class(self, context: str, type: str) -> type[Event] | None:
         """The declared class of an event type, as far as a handler here knows it."""
@@ -214,6 +247,19 @@ class Todoke(Context):
         kind = self.event_class(letter.context, letter.type)
         if kind is not None:
             kind.model_validate_json(body)
+
+
+class _Fate:
+    """Asks the handlers, which are known only later."""
+
+    def __init__(self, app: Todoke) -> None:
+        self._app = app
+
+    def followers(self, item: Item) -> str:
+        return self._app.handlers.followers(item)
+
+    def longest_wait(self, item: Item) -> float:
+        return self._app.handlers.longest_wait(item)
 
 
 def _settings(given: Settings | None, database: str | Engine | None, name: str | None) -> Settings:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 from todoke.duration import Duration
 from todoke.errors import ContextNotIncluded, ErrorClass, InvalidOption, UnknownEvent
 from todoke.identity import kebab
-from todoke.message import Event, Message
+from todoke.limits import Breaker, Limit, Rate
+from todoke.message import Event, Followers, Message
 from todoke.outbox.handle import AsyncTx, SyncTx
 from todoke.retry import Backoff
 from todoke.work.handler import Classifier, Middleware, OnCrash, place
@@ -47,6 +48,8 @@ class Context:
     def __init__(
         self, name: str, *, modules: Sequence[str] = (), retry: Backoff | str | None = None
     ) -> None:
+        if "/" in name or not 0 < len(name) <= 100:
+            raise InvalidOption("Context(name)", name, 'at most 100 characters, and no "/".')
         self.name = name
         self._modules, self._retry = tuple(modules), retry
         self._package = _calling_package()
@@ -64,6 +67,10 @@ class Context:
         timeout: Duration | None = None,
         on_crash: OnCrash = "retry",
         publishes: Sequence[type[Event]] | None = None,
+        followers: Followers | None = None,
+        queue: str | None = None,
+        limit: Limit | Rate | Sequence[Limit | Rate] | None = None,
+        breaker: Breaker | None = None,
     ) -> On:
         """Handle these events: `def` in a thread, `async def` on the event loop."""
         for event in events:
@@ -74,8 +81,9 @@ class Context:
 
         def register(function: F) -> F:
             options = {"name": name, "retry": retry or self._retry, "timeout": timeout}
-            more = {"on_crash": on_crash, "publishes": publishes}
-            self.wishes.append(Wish(function, events, **options, **more))
+            more = {"on_crash": on_crash, "publishes": publishes, "followers": followers}
+            bounds = {"queue": queue, "limit": limit, "breaker": breaker}
+            self.wishes.append(Wish(function, events, **options, **more, **bounds))
             return function
 
         return register
@@ -120,6 +128,7 @@ class Context:
         delay: Duration | datetime | None = None,
         expires: Duration | None = None,
         headers: Mapping[str, str] | None = None,
+        locked: bool = False,
     ) -> Message[E]: ...
     @overload
     def publish(
@@ -131,6 +140,7 @@ class Context:
         delay: Duration | datetime | None = None,
         expires: Duration | None = None,
         headers: Mapping[str, str] | None = None,
+        locked: bool = False,
     ) -> Coroutine[Any, Any, Message[E]]: ...
     def publish(self, tx: Any, event: Any, /, **options: Any) -> Any:
         """Publish with the caller's commit. On an AsyncConnection: await it."""
@@ -145,6 +155,7 @@ class Context:
         *,
         delay: Duration | datetime | None = None,
         expires: Duration | None = None,
+        locked: bool = False,
     ) -> list[Message[Any]]: ...
     @overload
     def publish_all(
@@ -155,6 +166,7 @@ class Context:
         *,
         delay: Duration | datetime | None = None,
         expires: Duration | None = None,
+        locked: bool = False,
     ) -> Coroutine[Any, Any, list[Message[Any]]]: ...
     def publish_all(self, tx: Any, events: Iterable[Event], /, **options: Any) -> Any:
         """Publish many with one INSERT; if one is refused, none is written."""

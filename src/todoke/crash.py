@@ -30,6 +30,11 @@ POINTS = (
     "rescue.after_commit",
     "lease.after_renewal",
     "redrive.before_commit",
+    "resolve.before_commit",
+    "hold.before_commit",
+    "hold.before_pass_on",
+    "lanes.before_take",
+    "lanes.before_give_back",
     "shutdown.before_hand_back",
 )
 

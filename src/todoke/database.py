@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, DateTime, Dialect, Engine, bindparam
+from sqlalchemy import (
+    URL,
+    Connection,
+    DateTime,
+    Dialect,
+    Engine,
+    MetaData,
+    Select,
+    Table,
+    Text,
+    Uuid,
+    bindparam,
+)
+from sqlalchemy.dialects.mysql import DATETIME, LONGTEXT
 from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.sql import ColumnElement
-from sqlalchemy.types import TypeDecorator
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from todoke.clock import Clock, SystemClock
+
+# MariaDB by both of the names an address may give it.
+MARIADB = ("mariadb", "mysql")
+
+# What is merely TEXT ends at 64 KiB there.
+LONG_TEXT = Text().with_variant(LONGTEXT(), *MARIADB)
+# Its own UUID type came with 10.7 only; text is the same in every release.
+UNIQUE_ID = Uuid().with_variant(Uuid(native_uuid=False), *MARIADB)
+
+
+READ_ONLY = "todoke_read_only"
+"""Execution option: this transaction need not wait for the one writer."""
 
 
 class Moment(TypeDecorator[datetime]):
@@ -21,6 +48,9 @@ class Moment(TypeDecorator[datetime]):
 
     impl = DateTime(timezone=True)
     cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return _stored_moment(dialect)
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         if value is None:
@@ -33,6 +63,8 @@ class Moment(TypeDecorator[datetime]):
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
+        if isinstance(value, str):  # MariaDB answers a bound moment as the text it was sent as
+            value = datetime.fromisoformat(value)
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
 
 
@@ -46,9 +78,18 @@ class FromNow(TypeDecorator[datetime]):
         super().__init__()
         self.clock = clock
 
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return _stored_moment(dialect)
+
     def process_bind_param(self, value: Any, dialect: Dialect) -> datetime | None:
         moment = self.clock.now() + timedelta(seconds=value)
         return Moment().process_bind_param(moment, dialect)
+
+
+def _stored_moment(dialect: Dialect) -> TypeEngine[Any]:
+    # MariaDB keeps whole seconds unless told otherwise.
+    kept = DATETIME(fsp=6) if dialect.name in MARIADB else DateTime(timezone=True)
+    return dialect.type_descriptor(kept)
 
 
 class Database(ABC):
@@ -57,6 +98,16 @@ class Database(ABC):
     kind: str
     one_writer = False
     """Only one transaction writes at a time, so more session handlers at once gain nothing."""
+    returns_updates = True
+    """`UPDATE … RETURNING` exists: a claim is one statement."""
+    partial_indexes = True
+    """An index can be of some rows only; elsewhere the state becomes its first column."""
+    prepares = True
+    """Statements are prepared on the server, which a pooler in transaction mode may not bear."""
+    shortest_poll: float | None = None
+    """Where nobody rings: how soon a worker that had work looks again."""
+    lanes_at_once = 64
+    """How many lanes one claim looks into."""
 
     def __init__(self, clock: Clock, schema: str | None, prefix: str) -> None:
         self.clock, self.schema, self.prefix = clock, schema, prefix
@@ -80,8 +131,21 @@ class Database(ABC):
         """An engine with durable settings; patience is how long to wait for the one writer."""
 
     @abstractmethod
+    def async_engine(self, url: URL, pool_size: int) -> AsyncEngine:
+        """The same for async code."""
+
+    @abstractmethod
     def adopt(self, engine: Engine) -> Engine:
         """The user's own engine, with the settings the worker relies on."""
+
+    def declare(self, metadata: MetaData) -> None:  # noqa: B027
+        """Tables that only this kind of database needs; most need none."""
+
+    @contextmanager
+    def one_migration(self, engine: Engine) -> Iterator[Connection]:
+        """A transaction that no other migration runs beside."""
+        with engine.begin() as connection:
+            yield connection
 
     @abstractmethod
     def _now(self) -> ColumnElement[datetime]: ...
@@ -96,6 +160,33 @@ class Database(ABC):
     @abstractmethod
     def chosen(self, column: ColumnElement[int], subquery: Any) -> ColumnElement[bool]:
         """The column's value is in a subquery that was run once."""
+
+    @abstractmethod
+    def first_of_each(self, lane: Any, rows: Select[Any], limit: str, lanes: int) -> Select[Any]:
+        """The first rows of each of so many lanes: numbers bound under "lanes", up to `limit` each.
+
+        `rows` is in its order already, and not limited to a lane yet.
+        """
+
+    @abstractmethod
+    def bound_lanes(self, lanes: Sequence[int]) -> dict[str, Any]:
+        """The parameters that `first_of_each` reads lanes from."""
+
+    @abstractmethod
+    def upsert(self, table: Table, key: str, values: Mapping[str, Any]) -> Any:
+        """Insert a row of these values, or give the row of the same key these values."""
+
+    @abstractmethod
+    def add_missing(self, table: Table) -> Any:
+        """Insert rows; those whose key is there already stay as they are."""
+
+    @abstractmethod
+    def lock_strands(self, connection: Connection, strands: Sequence[int]) -> None:
+        """Let nobody else publish to these strands until the transaction ends.
+
+        Ids of one strand are then drawn in the order of commits. Where one transaction writes at
+        a time they are anyway.
+        """
 
     @abstractmethod
     def break_off(self, connection: Connection, victim: Any) -> None:
@@ -119,6 +210,17 @@ class Database(ABC):
         )
 
 
+@contextmanager
+def reading(connection: Connection) -> Iterator[None]:
+    """A transaction that only reads, so that it waits for no writer."""
+    connection.execution_options(**{READ_ONLY: True})
+    try:
+        with connection.begin():
+            yield
+    finally:
+        connection.execution_options(**{READ_ONLY: False})
+
+
 def safe_url(url: URL) -> str:
     """A URL that may be shown: no password, no user, no options."""
     host = f"{url.host}:{url.port}" if url.port else (url.host or "")
@@ -132,6 +234,8 @@ def same_database(one: URL, other: URL) -> bool:
 
 def _place(url: URL) -> Sequence[object]:
     kind = url.get_backend_name()
+    if kind in MARIADB:
+        return (MARIADB, url.host or "localhost", url.port or 3306, url.database)
     if kind != "sqlite":
         return (kind, url.host or "localhost", url.port or 5432, url.database)
     if url.database in (None, "", ":memory:"):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from todoke.duration import seconds
 from todoke.errors import DuplicateName, InvalidOption
+from todoke.limits import Bounds
+from todoke.limits import bounds as bounds_of
 from todoke.message import Event, Message
 from todoke.retry import policy
 from todoke.work.attempt import Attempt
 from todoke.work.handler import Handler, Parameter, parameters_of, place, session_parameter
 from todoke.work.item import Item
 from todoke.work.lease import registered
+from todoke.work.strand import DEFAULT_QUEUE, stream_name
 
 if TYPE_CHECKING:
     from todoke.app import Todoke
@@ -25,13 +29,35 @@ class Handlers:
     """All handlers of an application, by name and by what they take."""
 
     by_name: dict[str, Handler]
-    registers: dict[str, list[str]]
+    registers: dict[str, dict[str, str]]
     event_classes: dict[str, type[Event]]
+    bounds: dict[str, Bounds]
 
     def name_for(self, item: Item) -> str:
         """Whom a message is for, as its dead letter says: its one handler, or its type."""
-        names = [item.handler] if item.handler else registered(self.registers, item)
+        names = [item.handler] if item.handler else list(registered(self.registers, item))
         return names[0] if len(names) == 1 else item.type
+
+    def followers(self, item: Item) -> str:
+        """What becomes of a key when this item of it dies: its handler's word, or its event's."""
+        return self.followers_for(self.name_for(item), item)
+
+    def followers_for(self, handler: str, item: Item) -> str:
+        known = self.by_name.get(handler)
+        return (known.followers if known else None) or item.followers
+
+    def longest_wait(self, item: Item) -> float:
+        """Between the attempts of one that never dies."""
+        known = self.by_name.get(self.name_for(item))
+        return known.retry.longest.total_seconds() if known else 60.0
+
+    def streams(self, serves: Callable[[str], bool]) -> list[str]:
+        """What to claim from: the outbox of each context, and each handler's own."""
+        contexts = {handler.context for handler in self.by_name.values()}
+        contexts |= {kind.partition("/")[0] for kind in self.registers} - {"*"}
+        known = {stream_name(context) for context in contexts}
+        known |= {handler.stream for handler in self.by_name.values()}
+        return sorted(stream for stream in known if serves(stream))
 
     @classmethod
     def of(cls, app: Todoke) -> Handlers:
@@ -44,14 +70,16 @@ class Handlers:
                         "handler", handler.name, place(other.function), place(wish.function)
                     )
                 by_name[handler.name] = handler
-        registers: dict[str, list[str]] = {}
+        registers: dict[str, dict[str, str]] = {}
         classes: dict[str, type[Event]] = {}
+        bounds: dict[str, Bounds] = {}
         for handler in by_name.values():
+            _agree(bounds, handler)
             for event in handler.events:
                 kind = f"{event.declared.context or '*'}/{event.declared.type}"
-                registers.setdefault(kind, []).append(handler.name)
+                registers.setdefault(kind, {})[handler.name] = handler.stream
                 classes[kind] = _newest(event, classes.get(kind))
-        return cls(by_name, registers, classes)
+        return cls(by_name, registers, classes, bounds)
 
 
 def _handler(app: Todoke, context: Context, wish: Wish) -> Handler:
@@ -82,7 +110,37 @@ def _handler(app: Todoke, context: Context, wish: Wish) -> Handler:
         classifiers=(*context.classifiers, *(app.classifiers if context is not app else ())),
         publishes=wish.options["publishes"],
         session_parameter=session,
+        queue=_queue(options["queue"], owner),
+        followers=_followers(options["followers"], owner),
+        bounds=bounds_of(wish.name, options["limit"], options["breaker"]),
     )
+
+
+def _queue(wish: object, owner: str) -> str:
+    if wish is None:
+        return DEFAULT_QUEUE
+    if not isinstance(wish, str) or not wish or "/" in wish or len(wish) > 100:
+        raise InvalidOption(f"{owner} queue", wish, 'a name without "/", such as "files".')
+    return wish
+
+
+def _followers(wish: object, owner: str) -> str | None:
+    if wish not in (None, "park", "skip", "block"):
+        raise InvalidOption(f"{owner} followers", wish, "park, skip or block.")
+    return wish
+
+
+def _agree(known: dict[str, Bounds], handler: Handler) -> None:
+    if handler.bounds is None:
+        return
+    other = known.setdefault(handler.bounds.destination, handler.bounds)
+    if other != handler.bounds:
+        raise InvalidOption(
+            f"{handler.where} limit, breaker",
+            handler.bounds.destination,
+            "another handler of this destination has other bounds. Declare them once and use "
+            "the same for both.",
+        )
 
 
 def _parameters(wish: Wish, owner: str) -> list[Parameter]:

@@ -171,6 +171,8 @@ def _declare(
     for option, given in {"type": name, "context": context, "aggregate": aggregate}.items():
         if len(given or "") > 100:
             raise InvalidOption(f"class {cls.__name__}: {option}", given, "at most 100 characters.")
+    if "/" in (context or ""):
+        raise InvalidOption(f"class {cls.__name__}: context", context, 'has no "/".')
     if followers not in (None, "park", "skip", "block"):
         raise InvalidOption(f"class {cls.__name__}: followers", followers, "park, skip or block.")
     return Declaration(

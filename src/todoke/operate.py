@@ -1,6 +1,17 @@
 """What operators touch: records and pages behind `app.events` and `app.dead_letters`."""
 
+from todoke.dead_letters.followers import Parked
 from todoke.dead_letters.letter import DeadLetter, Operation, Page, Selection
 from todoke.outbox.read import EventRecord, Status
+from todoke.work.destination_table import DestinationRecord
 
-__all__ = ["DeadLetter", "EventRecord", "Operation", "Page", "Selection", "Status"]
+__all__ = [
+    "DeadLetter",
+    "DestinationRecord",
+    "EventRecord",
+    "Operation",
+    "Page",
+    "Parked",
+    "Selection",
+    "Status",
+]

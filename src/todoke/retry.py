@@ -46,6 +46,10 @@ class Backoff:
             object.__setattr__(policy, "attempts", None)
         return policy
 
+    @property
+    def longest(self) -> timedelta:
+        return max(self.delays, default=timedelta(seconds=1))
+
     def exhausted(self, attempt: int) -> bool:
         return self.attempts is not None and attempt >= self.attempts
 

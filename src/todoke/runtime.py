@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, exists, make_url, or_, select
 
+from todoke.bell import EVERYWHERE, Ear, Hints
 from todoke.clock import SystemClock
+from todoke.database import reading
 from todoke.databases import schema
+from todoke.databases.bells import ear_for
 from todoke.databases.sqlite import in_memory
 from todoke.errors import InvalidOption
+from todoke.handlers import Handlers
 from todoke.inbox.consumer import Consumer
 from todoke.inbox.land import Landing
 from todoke.loop import Loop
@@ -26,17 +30,24 @@ from todoke.settings import DEFAULTS, Settings
 from todoke.telemetry import Counts, log
 from todoke.work.conclude import Conclusions
 from todoke.work.desk import Desk
+from todoke.work.destination import Destination
 from todoke.work.handler import Handler
+from todoke.work.intake import Intake
 from todoke.work.item import Item
-from todoke.work.lease import RowLeases, leases_for
+from todoke.work.lanes import Lanes
+from todoke.work.lease import RowLeases, Service, leases_for
 from todoke.work.perform import Performer
+from todoke.work.pressure import Pressure
 from todoke.work.process import Membership, Process
 from todoke.work.rescue import Rescuer
 from todoke.work.settle import Settling, Then
 from todoke.work.slots import InlineSlots, Slots, WorkerSlots
 from todoke.work.stage import Stager
+from todoke.work.strand import destination_of
+from todoke.work.strands import Strands
+from todoke.work.stream import Hands, Pace, Source
 from todoke.work.table import WorkTable
-from todoke.work.worker import Pace, Source, Worker
+from todoke.work.worker import Worker
 
 if TYPE_CHECKING:
     from todoke.app import Todoke
@@ -49,19 +60,21 @@ class Runtime:
         settings = app.settings
         self._app, self.handlers, self.counts = app, app.handlers, Counts()
         self.leases = leases or leases_for(
-            app.worker_table, app.database, settings.seconds("lease.duration"), _beside(app)
+            app.worker_table,
+            app.database,
+            settings.seconds("lease.duration"),
+            *app.freed_with_a_process,
+            beside=_beside(app),
         )
         self.pace = Pace(
             batch=settings.number("outbox.batch"),
             poll=settings.seconds("outbox.poll"),
             queues=settings.queues,
+            shortest_poll=app.database.shortest_poll,
         )
+        self.service = _service(self.handlers, self.pace.queues, settings.contexts)
         self.membership = Membership(
-            self.leases,
-            app.identities,
-            dict(self.pace.queues),
-            self.handlers.registers,
-            renew=_renewal(settings),
+            self.leases, app.identities, self.service, app.clock, renew=_renewal(settings)
         )
         self.conclusions = Conclusions(app.clock, app.random.random, self._then)
         self.performer = Performer(
@@ -70,31 +83,59 @@ class Runtime:
             app.database,
             self.conclusions,
             app.providers,
+            self.membership.holds_lease,
         )
+        self._destinations = {
+            name: app.destinations.destination(bounds)
+            for name, bounds in self.handlers.bounds.items()
+        }
         self._process: Process | None = None
 
     # --- agents ------------------------------------------------------------------------------
 
     def worker(self, slots: Slots) -> Worker:
+        app, hands = self._app, Hands()
+        holds = {one.table.source: one.holds for one in app.settlings}
+        lanes = Lanes(app.lane_leases, holds, self._rivals)
+        relay, sources = self._sources(lanes)
+        intake = Intake(
+            sources,
+            lanes,
+            hands,
+            app.database,
+            self.pace,
+            streams=self.handlers.streams(self.service.serves),
+            serves=self.service.serves,
+            destination_of=self._destination_of,
+            on_lanes=relay.in_place.forget,
+        )
         return Worker(
-            self._sources(),
+            sources,
             slots,
-            self._app.database,
+            app.database,
             self.membership.owner,
             self.conclusions,
-            self.pace,
+            intake,
+            hands,
+            Pressure(self._destination_of),
             self.counts,
         )
 
     def keepers(self) -> tuple[Stager, Rescuer]:
         app, settings = self._app, self._app.settings
         stager = Stager(
-            self._tables, app.database, batch=1000, poll=self.pace.poll, on_ready=self._wake
+            self._tables,
+            app.database,
+            batch=1000,
+            poll=self.pace.poll,
+            ring=app.ring,
+            on_ready=self._wake,
         )
         rescuer = Rescuer(
-            self._tables,
+            app.settlings,
             app.worker_table,
             self.leases,
+            app.lane_leases,
             app.database,
             app.burial,
             poison=settings.number("lease.poison"),
@@ -157,6 +198,7 @@ class Runtime:
             self._worker,
             self.membership,
             [stager, rescuer],
+            self._ear(),
             app.agents_engine.connect,
             app.database,
             lease_seconds=settings.seconds("lease.duration"),
@@ -170,25 +212,53 @@ class Runtime:
     def _tables(self) -> list[WorkTable]:
         return [self._app.outbox_table, self._app.inbox_table]
 
-    def _sources(self) -> list[Source]:
+    def _sources(self, lanes: Lanes) -> tuple[Relay, list[Source]]:
         app = self._app
         grace = app.settings.seconds("outbox.handler_grace")
         outbox, inbox = app.settlings
-        land = Landing(app.outbox_table, app.inbox_table, app.database)
+        served = {
+            name: handler
+            for name, handler in self.handlers.by_name.items()
+            if self.service.serves(handler.stream)
+        }
+        land = Landing(
+            app.outbox_table,
+            app.inbox_table,
+            app.database,
+            self.handlers.followers_for,
+            app.ring,
+        )
         relay = Relay(
-            self.handlers.by_name,
+            served,
             self.handlers.registers,
             self._living,
             self._living_now,
             self._desk(outbox, grace),
             land,
+            self._has_deliveries,
             grace,
         )
-        consumer = Consumer(self.handlers.by_name, self._living, self._desk(inbox, grace), grace)
-        return [
-            Source(app.claims[0], app.settlings[0], relay),
-            Source(app.claims[1], app.settlings[1], consumer),
+        consumer = Consumer(served, self._living, self._desk(inbox, grace), grace)
+        return relay, [
+            Source(app.claims[0], outbox, relay, Strands(outbox, lanes)),
+            Source(app.claims[1], inbox, consumer, Strands(inbox, lanes), has_destinations=True),
         ]
+
+    def _destination_of(self, stream: str) -> Destination | None:
+        return self._destinations.get(destination_of(stream))
+
+    def _rivals(self, connection: Connection) -> Iterable[Service]:
+        """The workers that live now, this one among them."""
+        with reading(connection):
+            return self.membership.look_around(connection).values()
+
+    def _has_deliveries(self, handler: str) -> bool:
+        """Some delivery of this handler waits, or lies parked among the dead letters."""
+        live, letters = self._app.inbox_table.live, self._app.letter_table
+        waiting = exists().where(live.c.handler == handler)
+        parked = exists().where(letters.c.handler == handler, letters.c.closed_at.is_(None))
+        with self._connect() as connection, reading(connection):
+            return bool(connection.execute(select(or_(waiting, parked))).scalar_one())
 
     def _desk(self, settling: Settling, grace: float) -> Desk:
         app = self._app
@@ -202,12 +272,11 @@ class Runtime:
         return partial(outbox.write, rows=rows)
 
     def _living_now(self) -> set[UUID]:
-        with self._connect() as connection, connection.begin():
-            self.membership.living = self.leases.living(connection)
-        return set(self.membership.living)
+        with self._connect() as connection, reading(connection):
+            return set(self.membership.look_around(connection))
 
-    def _living(self) -> dict[UUID, dict[str, list[str]]]:
-        return self.membership.living  # type: ignore[return-value]
+    def _living(self) -> dict[UUID, Service]:
+        return self.membership.living
 
     def _keep_lease(self) -> Loop:
         """Renew in a thread while this one handles; a test's clock stands still meanwhile."""
@@ -218,15 +287,26 @@ class Runtime:
         return loop
 
     def _work_until_idle(self, connection: Connection, worker: Worker, stager: Stager) -> None:
-        found = True
-        while found or not worker.idle or stager.stage(connection):
-            worker.wake()
-            found = worker.tick(connection) == 0.0
+        claimed = -1
+        while claimed < self.counts["claimed"] or not worker.idle or stager.stage(connection):
+            claimed = self.counts["claimed"]
+            worker.look_around()
+            # Only then again: streams that are half through their lanes would never end together.
+            while worker.tick(connection) == 0.0:
+                pass
+
+    def _ear(self) -> Ear:
+        app, straight = self._app, self._app.settings.get("database.listen_url")
+        url = make_url(straight) if straight else None
+        return ear_for(app.database, app.url, url, self._on_ring, poll=self.pace.poll)
+
+    def _on_ring(self, hints: Hints) -> None:
+        if self._process is not None:
+            self._worker.wake(hints)
+            self._process.wake()
 
     def _wake(self) -> None:
-        if self._process is not None:
-            self._worker.wake()
-            self._process.wake()
+        self._on_ring(EVERYWHERE)
 
     def _wake_loop(self) -> None:
         if self._process is not None:
@@ -251,6 +331,18 @@ class Runtime:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, on_signal)
         return asked
+
+
+def _service(
+    handlers: Handlers, queues: Mapping[str, int], contexts: Sequence[str] | None
+) -> Service:
+    """What this process does, of all that the application can."""
+    everything = Service({}, queues, contexts)
+    registers = {
+        kind: {name: stream for name, stream in of.items() if everything.serves(stream)}
+        for kind, of in handlers.registers.items()
+    }
+    return Service({kind: of for kind, of in registers.items() if of}, queues, contexts)
 
 
 def _renewal(settings: Settings) -> float:

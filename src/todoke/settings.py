@@ -26,21 +26,25 @@ DEFAULTS: Mapping[str, object] = {
     "database.url": "sqlite:///todoke.db",
     "database.schema": "todoke",
     "database.prefix": "todoke_",
+    "database.listen_url": None,
+    "database.prepare": True,
     "worker.processes": 1,
     "worker.threads": 16,
     "worker.queues": {"default": 16},
+    "worker.contexts": None,
     "worker.drain_timeout": "30s",
     "worker.timeout": "10m",
     "outbox.poll": "1s",
     "outbox.batch": 100,
     "outbox.handler_grace": "60s",
+    "outbox.wake_gap": "5ms",
     "lease.duration": "15s",
     "lease.renew": "5s",
     "lease.poison": 3,
     "payload.max_bytes": 1024 * 1024,
 }
-_MAY_BE_NOTHING = ("worker.drain_timeout", "outbox.handler_grace")
-HANDLER_OPTIONS = ("retry", "timeout", "on_crash")
+_MAY_BE_NOTHING = ("worker.drain_timeout", "outbox.handler_grace", "outbox.wake_gap")
+HANDLER_OPTIONS = ("retry", "timeout", "on_crash", "followers")
 # Sections whose second part is a name the user gives, and what may stand behind it.
 _NAMED = {"retry": ("delays", "attempts"), "handlers": HANDLER_OPTIONS}
 _OURS = {name.partition(".")[0] for name in DEFAULTS if "." in name}
@@ -104,6 +108,13 @@ class Settings:
             raise InvalidOption(name, value, f"must be at least {least}.")
         return number
 
+    def flag(self, name: str) -> bool:
+        value = self.get(name)
+        known = {"true": True, "1": True, "false": False, "0": False}
+        if str(value).lower() not in known:
+            raise InvalidOption(name, value, "must be true or false.")
+        return known[str(value).lower()]
+
     def seconds(self, name: str) -> float:
         value = seconds(self.get(name), name)
         if value == 0 and name not in _MAY_BE_NOTHING:
@@ -127,6 +138,19 @@ class Settings:
         if not names:
             return dict(DEFAULTS["worker.queues"])  # type: ignore[call-overload, no-any-return]
         return {name.removeprefix("worker.queues."): self.number(name) for name in sorted(names)}
+
+    @property
+    def contexts(self) -> list[str] | None:
+        """The contexts a worker serves; None are all."""
+        said = self.get("worker.contexts")
+        if said is None:
+            return None
+        names = said.split(",") if isinstance(said, str) else said
+        if not isinstance(names, list | tuple) or not all(
+            isinstance(name, str) and name.strip() for name in names
+        ):
+            raise InvalidOption("worker.contexts", said, 'write ["ordering", "shipping"].')
+        return [name.strip() for name in names]
 
     @property
     def retry_policies(self) -> dict[str, Backoff]:

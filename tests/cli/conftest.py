@@ -26,6 +26,12 @@ def plain_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     sys.modules.pop(MODULE, None)
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """Not on all three: what the commands call has its own tests on every kind of database."""
+    return str(request.getfixturevalue(f"{request.param}_database"))
+
+
 @pytest.fixture
 def empty_project(
     plain_environment: Path, database_url: str, monkeypatch: pytest.MonkeyPatch

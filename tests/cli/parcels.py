@@ -12,26 +12,30 @@ TOO_HEAVY = 100
 parcels = Context("parcels")
 
 
-class ParcelSent(Event):
+class ParcelEvent(Event, context="parcels"):
+    """Published and handled in one context: its handler takes it in place."""
+
+
+class ParcelSent(ParcelEvent):
     parcel: Key[int]
     mail: Personal[str]
     weight: int
     remark: str = ""
 
 
-class ReceiverMoved(Event):
+class ReceiverMoved(ParcelEvent):
     phone: Key[Personal[str]]
 
 
-class ParcelHeld(Event, ordered=False):
+class ParcelHeld(ParcelEvent, ordered=False):
     """Its handler runs until a file called `go` lies in the current directory."""
 
 
-class ParcelStuck(Event, ordered=False):
+class ParcelStuck(ParcelEvent, ordered=False):
     """Its handler hangs for ever."""
 
 
-class ParcelLost(Event, ordered=False):
+class ParcelLost(ParcelEvent, ordered=False):
     """Nobody handles it."""
 
     finder: str = ""

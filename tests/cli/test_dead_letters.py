@@ -10,12 +10,13 @@ from tests.cli.parcels import ParcelLost, ParcelSent
 from tests.cli.project import Project
 
 HEAVY = ParcelSent(parcel=2, mail="mika@example.com", weight=300)
+HEAVIER = ParcelSent(parcel=3, mail="mika@example.com", weight=300)
 
 
 @pytest.fixture
 def buried(any_project: Project) -> Project:
     """Two parcels that are too heavy, and one that nobody handles."""
-    any_project.publish(HEAVY, HEAVY, ParcelLost())
+    any_project.publish(HEAVY, HEAVIER, ParcelLost())
     any_project.app.drain()
     return any_project
 
@@ -101,6 +102,44 @@ def test_one_is_shown_whole(buried: Project) -> None:
     assert "mika" not in said
     (again,) = buried.ask("dead-letters", "list", "--id", first["id"])["items"]
     assert again["seen_at"] is not None
+
+
+def test_it_is_told_who_waits_behind_one(any_project: Project) -> None:
+    """OB-9, ER-3: followers that were parked, for people and for programs."""
+    any_project.publish(HEAVY, HEAVIER, HEAVY, HEAVY, ParcelLost())
+    any_project.app.drain()
+    found = any_project.ask("dead-letters", "list")["items"]
+    shown = [any_project.ask("dead-letters", "show", one["id"]) for one in found]
+    told = {one["key"]: one["parked_followers"] for one in shown if one["type"] == "parcel-sent"}
+    assert told == {"2": {"count": 2, "more": False}, "3": {"count": 0, "more": False}}
+    (unordered,) = [one for one in shown if one["type"] == "parcel-lost"]
+    assert unordered["parked_followers"] is None
+    said = {one["key"]: any_project.run("dead-letters", "show", one["id"]).stdout for one in shown}
+    assert "followers    2 wait behind it\n" in said["2"]
+    assert "followers    none yet; later events of its key will wait behind it\n" in said["3"]
+    assert "followers" not in said[unordered["key"]]
+
+
+def test_very_many_followers_are_not_counted_to_the_end(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ER-3: looking at one letter costs little, however many wait."""
+    project.publish(HEAVY, HEAVY, HEAVY, HEAVY)
+    project.app.drain()
+    monkeypatch.setattr("todoke.dead_letters.followers.MOST_COUNTED", 2)
+    (one,) = project.ask("dead-letters", "list")["items"]
+    shown = project.ask("dead-letters", "show", one["id"])
+    assert shown["parked_followers"] == {"count": 2, "more": True}
+    assert "2 or more wait behind it" in project.run("dead-letters", "show", one["id"]).stdout
+
+
+def test_nobody_waits_behind_a_closed_one(project: Project) -> None:
+    """ER-4: once it is resolved, its followers go on."""
+    project.publish(HEAVY, HEAVY)
+    project.app.drain()
+    (one,) = project.ask("dead-letters", "list")["items"]
+    project.run("dead-letters", "resolve", "--all", "--by", "mika", "--reason", "lost")
+    assert project.ask("dead-letters", "show", one["id"])["parked_followers"] is None
 
 
 def test_one_that_is_not_there(project: Project) -> None:

@@ -13,7 +13,12 @@ from typer.testing import Result
 from tests.cli.parcels import ParcelLost, ParcelSent
 from tests.cli.project import Project
 
-HEAVY = ParcelSent(parcel=2, mail="mika@example.com", weight=300)
+
+def heavy(parcel: int) -> ParcelSent:
+    return ParcelSent(parcel=parcel, mail="mika@example.com", weight=300)
+
+
+HEAVY = heavy(2)
 LIGHT = {"parcel": 2, "mail": "mika@example.com", "weight": 3}
 ACT = ("--by", "ken", "--reason", "scales were wrong")
 
@@ -62,7 +67,7 @@ def test_a_dry_run_only_tells(buried: Project) -> None:
 
 def test_a_long_dry_run_lists_the_first_few(project: Project) -> None:
     """ER-4: the rest is counted."""
-    project.publish(*[HEAVY] * 7)
+    project.publish(*map(heavy, range(7)))
     project.app.drain()
     result = redrive(project, "--all", "--dry-run")
     assert result.stdout.count("300 kg") == 5
@@ -116,7 +121,7 @@ def test_a_payload_that_does_not_fit_is_refused(buried: Project, payload: str, w
 
 def test_a_payload_corrects_exactly_one(project: Project) -> None:
     """ER-4: with two that match, nothing is done."""
-    project.publish(HEAVY, HEAVY)
+    project.publish(HEAVY, heavy(3))
     project.app.drain()
     Path("light.json").write_text(json.dumps(LIGHT))
     result = redrive(project, "--all", "--payload", "light.json")
@@ -163,7 +168,7 @@ def test_the_author_may_stand_in_the_environment(
 
 def test_many_are_spread_by_a_rate(buried: Project) -> None:
     """ER-4: the first is due at once, the next ones later."""
-    buried.publish(HEAVY, HEAVY)
+    buried.publish(heavy(3), heavy(4))
     buried.app.drain()
     assert redrive(buried, "--all", "--rate", "1/h").exit_code == 0
     due = sorted(one.scheduled_at for one in buried.events() if one.scheduled_at)
@@ -186,18 +191,44 @@ def test_an_id_that_is_not_open_is_refused(project: Project) -> None:
 def test_programs_get_the_operation(buried: Project) -> None:
     """ER-4: its number and its counts."""
     told = buried.ask("dead-letters", "redrive", *ACT, "--all")
-    assert told == {"operation": 1, "kind": "redrive", "selected": 1, "done": 1}
+    assert told == {"operation": 1, "kind": "redrive", "selected": 1, "done": 1, "followed": 0}
 
 
 def test_letters_are_resolved_by_id(any_project: Project) -> None:
     """ER-4: those named are closed for good, the others stay."""
-    any_project.publish(HEAVY, ParcelLost(), HEAVY)
+    any_project.publish(HEAVY, ParcelLost(), heavy(3))
     any_project.app.drain()
     first, second, third = [one["id"] for one in open_letters(any_project)]
     result = any_project.run("dead-letters", "resolve", *ACT, "--id", first, "--id", third)
     assert result.stdout == "Operation 1: 2 dead letters resolved.\n"
     assert [one["id"] for one in open_letters(any_project)] == [second]
     assert not any_project.has("PENDING")
+
+
+def test_it_is_said_that_followers_go_on(any_project: Project) -> None:
+    """OB-9, ER-4: behind how many of them somebody waits, and when that ends."""
+    any_project.publish(HEAVY, HEAVY, heavy(3), heavy(4), heavy(4))
+    any_project.app.drain()
+    dry = redrive(any_project, "--all", "--dry-run").stdout.splitlines()
+    assert dry[:2] == [
+        "Would redrive 3 dead letters.",
+        "Followers of 2 keys would go on, in order, each after its redriven event.",
+    ]
+    (second,) = [one["id"] for one in open_letters(any_project) if one["key"] == "2"]
+    result = redrive(any_project, "--id", second)
+    assert result.stdout.splitlines()[1:] == [
+        "Followers of 1 key go on, in order, each after its redriven event."
+    ]
+    told = any_project.ask("dead-letters", "resolve", *ACT, "--all", "--dry-run")
+    assert (told["selected"], told["followed"]) == (2, 1)
+    result = any_project.run("dead-letters", "resolve", *ACT, "--all")
+    assert result.stdout.splitlines() == [
+        "Operation 2: 2 dead letters resolved.",
+        "Followers of 1 key go on, in order.",
+    ]
+    any_project.app.drain()  # all are too heavy still: the redriven one parks its follower again
+    assert any_project.ask("status")["behind_a_key"] == 1
+    assert sorted(str(one["key"]) for one in open_letters(any_project)) == ["2", "4"]
 
 
 def recorded(project: Project) -> list[tuple[object, ...]]:

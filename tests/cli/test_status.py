@@ -6,9 +6,13 @@ import json
 import signal
 import subprocess
 
+from tests.application import register
 from tests.cli.parcels import ParcelLost, ParcelSent
 from tests.cli.project import COMMAND, Project, environment
 from tests.waiting import until
+from todoke import Breaker, Limit
+from todoke.limits import Bounds
+from todoke.work.strand import LANES
 
 LIGHT = ParcelSent(parcel=1, mail="mika@example.com", weight=3)
 HEAVY = ParcelSent(parcel=2, mail="mika@example.com", weight=300)
@@ -20,13 +24,16 @@ def test_the_figures_are_told_in_json(any_project: Project) -> None:
     any_project.app.drain()
     any_project.publish(LIGHT)
     told = any_project.ask("status")
-    assert told["oldest_pending_seconds"] >= 0
-    del told["oldest_pending_seconds"]
+    assert told.pop("oldest_pending_seconds") >= 0
+    assert told.pop("oldest_hold_seconds") >= 0
     assert told == {
         "pending": 1,
         "processing": 0,
         "processed_last_minute": 1,
         "dead_letters": 1,
+        "held_keys": 1,
+        "behind_a_key": 0,
+        "destinations": [],
         "workers": [],
     }
 
@@ -54,6 +61,52 @@ def test_a_worker_is_shown_with_its_lease(any_project: Project) -> None:
         assert worker["lease_ok"]
         assert worker["name"].endswith(f":{any_project.workers().pop()}")
         assert "1 worker" in any_project.run("status").stdout
+
+
+def test_a_worker_is_shown_with_its_lanes(any_project: Project) -> None:
+    """OB-9: one that works alone has them all."""
+    with any_project.worker():
+        until(lambda: [one["lanes"] for one in any_project.ask("status")["workers"]] == [LANES], 30)
+        said = any_project.run("status").stdout
+    assert said.splitlines()[-1].endswith(f"ok     {LANES}")
+
+
+def test_keys_that_wait_are_told(any_project: Project) -> None:
+    """OB-9: how many, since when, and how many events wait behind them."""
+    any_project.publish(HEAVY, LIGHT, HEAVY, HEAVY)
+    any_project.app.drain()
+    told = any_project.ask("status")
+    assert (told["held_keys"], told["behind_a_key"], told["pending"]) == (1, 2, 2)
+    said = any_project.run("status").stdout
+    assert "held keys             1  the oldest for " in said
+    assert "; behind them 2 wait" in said
+
+
+def test_no_key_waits(project: Project) -> None:
+    """OB-9: there is no oldest one then."""
+    assert project.ask("status")["oldest_hold_seconds"] is None
+    assert "held keys             0\n" in project.run("status").stdout
+
+
+def test_destinations_are_told(any_project: Project) -> None:
+    """OB-15: which rest and until when, and how many slots are taken."""
+    app = any_project.app
+    owner = register(app)
+    psp = Bounds("psp", limit=Limit(4), breaker=Breaker("psp", failures=1, rest="1h"))
+    with app.engine.begin() as connection:
+        app.destinations.destination(Bounds("mail", limit=Limit(2))).room(connection, owner, 1)
+        destination = app.destinations.destination(psp)
+        destination.room(connection, owner, 3)
+        assert destination.failed("transient")
+        destination.open(connection)
+    mail, resting = any_project.ask("status")["destinations"]
+    assert mail == {"name": "mail", "open_until": None, "slots_held": 1}
+    assert (resting["name"], resting["slots_held"]) == ("psp", 3)
+    assert resting["open_until"] is not None
+    said = any_project.run("status").stdout
+    assert "2 destinations" in said
+    assert "mail  closed" in said
+    assert "psp   open until " in said
 
 
 def test_looking_waits_for_no_writer(project: Project) -> None:

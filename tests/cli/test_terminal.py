@@ -12,12 +12,13 @@ from tests.cli.terminal import on_a_terminal
 from todoke.cli.screen import counted, length, one_line, safe
 
 HEAVY = ParcelSent(parcel=2, mail="mika@example.com", weight=300)
+HEAVIER = ParcelSent(parcel=3, mail="mika@example.com", weight=300)
 ACT = ("--by", "ken", "--reason", "scales were wrong")
 
 
 @pytest.fixture
 def buried(project: Project) -> Project:
-    project.publish(HEAVY, HEAVY)
+    project.publish(HEAVY, HEAVIER)
     project.app.drain()
     return project
 

@@ -58,6 +58,50 @@ def test_queues_that_code_has_set_are_not_overridden_in_silence(project: Project
     assert "--queues has no effect" in worker.err
 
 
+def test_contexts_of_the_command_line_reach_the_processes(project: Project) -> None:
+    """OB-11: only work of these contexts is done, and the first line says so."""
+    project.publish(LIGHT)
+    with project.worker("--context", "todoke") as worker:
+        until(project.workers, 30)
+        with project.app.engine.connect() as connection:
+            (row,) = connection.execute(project.app.worker_table.select())
+        worker.terminate()
+        assert worker.end() == 0
+    assert json.loads(row.contexts) == ["todoke"]
+    assert ": 4 handlers, contexts todoke, queues default=16, 1 process\n" in worker.out
+    assert project.has("PENDING")
+
+
+def test_contexts_may_be_repeated_or_listed(project: Project) -> None:
+    """OB-11: both ways of writing many."""
+    with project.worker("--context", "todoke,parcels") as worker:
+        project.publish(LIGHT)
+        until(lambda: project.has("PROCESSED"), 30)
+        assert "contexts todoke, parcels, queues" in worker.out
+    with project.worker("--context", "todoke", "--context=parcels") as worker:
+        project.publish(LIGHT)
+        until(lambda: project.has("PROCESSED", 2), 30)
+        assert "contexts todoke, parcels, queues" in worker.out
+
+
+def test_a_context_that_is_not_there_is_refused(project: Project) -> None:
+    """OB-11: a worker that finds nothing to do would be noticed late."""
+    with project.worker("--context", "parcel") as worker:
+        assert worker.end() == 1
+    assert "no such context. Known: parcels, todoke." in worker.err
+
+
+def test_contexts_that_code_has_set_are_not_overridden_in_silence(project: Project) -> None:
+    """OB-11: an option without effect is refused."""
+    project.write(
+        "from todoke import Settings, Todoke\n"
+        "app = Todoke(settings=Settings.load().with_values({'worker.contexts': ['a']}))\n"
+    )
+    with project.worker("--context", "todoke") as worker:
+        assert worker.end() == 1
+    assert "--context has no effect" in worker.err
+
+
 def test_running_handlers_end_before_the_worker_does(project: Project) -> None:
     """OB-7: a stop waits for what runs, and hands nothing back."""
     project.publish(ParcelHeld())

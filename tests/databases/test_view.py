@@ -35,7 +35,9 @@ def view(app: Todoke) -> list[tuple[str, str, int]]:
     schema = app.database.schema
     name = f"{schema}.outbox_events" if schema else "todoke_outbox_events"
     with app.engine.connect() as connection:
-        rows = connection.execute(text(f"SELECT status, key, attempts FROM {name} ORDER BY key"))
+        key = connection.dialect.identifier_preparer.quote("key")
+        found = text(f"SELECT status, {key}, attempts FROM {name} ORDER BY {key}")
+        rows = connection.execute(found)
         return [(row.status, row.key, row.attempts) for row in rows]
 
 
@@ -44,9 +46,11 @@ def test_each_status_is_seen(app: Todoke) -> None:
     publish(app, Placed(order_id=1), Placed(order_id=2, note="refuse"))
     publish(app, Placed(order_id=3, note="fail"))
     app.drain()
-    publish(app, Placed(order_id=4), Placed(order_id=5))
+    publish(app, Placed(order_id=4))
     with app.engine.connect() as connection:
-        app.claims[0].take(connection, register(app), "default", 1)
+        stream, worker = "todoke/default", register(app)
+        app.claims[0].take_ordered(connection, worker, stream, range(64), 1, 1)
+    publish(app, Placed(order_id=5))
     assert view(app) == [
         ("PROCESSED", "1", 1),
         ("DEAD", "2", 1),

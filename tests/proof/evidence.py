@@ -21,6 +21,7 @@ class Published:
     kind: str
     body: str
     told: Told
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

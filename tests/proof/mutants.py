@@ -10,8 +10,11 @@ from sqlalchemy import exists, select, true
 from sqlalchemy.orm import Session
 
 from todoke.dead_letters import bury
-from todoke.work import claim, settle
+from todoke.work import claim, rescue, settle
+from todoke.work.hold import Holds
+from todoke.work.lanes import LaneLeases
 from todoke.work.perform import Answer, Call, InOwnTransaction, Performer
+from todoke.work.strands import Strands
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -23,13 +26,12 @@ def break_the_fence(patch: pytest.MonkeyPatch) -> None:
 
 def skip_the_attempt_count(patch: pytest.MonkeyPatch) -> None:
     """A claim that does not count the attempt."""
-    counting = claim._statement
+    counting = claim.OneStatement.statement
 
-    def uncounted(table: Any, *rest: Any, **options: Any) -> Any:
-        statement: Any = counting(table, *rest, **options)
-        return statement.values(attempt=table.live.c.attempt + 0)
+    def uncounted(self: claim.OneStatement, wanted: Any) -> Any:
+        return counting(self, wanted).values(attempt=self._live.c.attempt + 0)
 
-    patch.setattr(claim, "_statement", uncounted)
+    patch.setattr(claim.OneStatement, "statement", uncounted)
 
 
 def settle_after_the_commit(patch: pytest.MonkeyPatch) -> None:
@@ -73,6 +75,53 @@ def publish_what_was_rolled_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(handle, "_keep", beside)
 
 
+def begin_before_the_first_is_settled(patch: pytest.MonkeyPatch) -> None:
+    """All rows of a key that are in hand begin at once."""
+    patch.setattr(Strands, "add", lambda _self, _entry: True)
+
+
+def look_past_the_barrier(patch: pytest.MonkeyPatch) -> None:
+    """A claim that does not mind what its key waits for."""
+    patch.setattr(Strands, "is_beyond", lambda _self, _item: False)
+
+
+def forget_to_block(patch: pytest.MonkeyPatch) -> None:
+    """A head that fails and leaves no barrier."""
+    patch.setattr(Holds, "block", lambda *_: None)
+
+
+def never_let_a_key_go_on(patch: pytest.MonkeyPatch) -> None:
+    """A barrier that stays after its head was settled."""
+    patch.setattr(
+        Holds, "pass_on", lambda _self, _connection, places: {p.strand: 0 for p in places}
+    )
+
+
+def suspect_the_whole_key(patch: pytest.MonkeyPatch) -> None:
+    """A rescue that lets all rows of a key run as suspects."""
+
+    def all_of_them(_self: object, _connection: object, rows: Any) -> Any:
+        return [place.id for place in rows], []
+
+    patch.setattr(rescue._Return, "_in_order", all_of_them)
+
+
+def take_lanes_without_their_holds(patch: pytest.MonkeyPatch) -> None:
+    """A new owner of a lane that does not know which keys wait."""
+    patch.setattr(Holds, "load", lambda _self, _c, _stream, lanes: {lane: {} for lane in lanes})
+
+
+def share_a_lane(patch: pytest.MonkeyPatch) -> None:
+    """Lanes that are taken although somebody has them."""
+    taking = LaneLeases.take
+
+    def greedy(self: LaneLeases, connection: Any, me: Any, stream: str, count: int) -> list[int]:
+        taking(self, connection, me, stream, count)
+        return list(range(64))
+
+    patch.setattr(LaneLeases, "take", greedy)
+
+
 MUTANTS: list[Plant] = [
     break_the_fence,
     skip_the_attempt_count,
@@ -80,4 +129,11 @@ MUTANTS: list[Plant] = [
     claim_after_being_declared_dead,
     leave_the_dead_among_the_living,
     publish_what_was_rolled_back,
+    begin_before_the_first_is_settled,
+    look_past_the_barrier,
+    forget_to_block,
+    never_let_a_key_go_on,
+    suspect_the_whole_key,
+    take_lanes_without_their_holds,
+    share_a_lane,
 ]

@@ -2,12 +2,14 @@
 
 Spoken to by lines: `start [point:count]` begins a worker, which kills itself at the named crash
 point if one is given; `stop` ends them all with SIGTERM. It answers `started PID` and
-`died PID SIGNAL TIME`. Run as `python -m tests.proof.nursery URL FOLDER SETTINGS`.
+`died PID SIGNAL TIME`. Run as `python -m tests.proof.nursery MODULE URL FOLDER SETTINGS`; the
+module's `build` makes the application.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import logging
 import os
@@ -15,6 +17,8 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tests.proof import scenario
@@ -28,7 +32,8 @@ class Deadly(Event, context="proof", aggregate="case"):
 
 
 def main() -> None:
-    url, folder, settings = sys.argv[1:4]
+    module, url, folder, settings = sys.argv[1:5]
+    build = importlib.import_module(module).build
     children: set[int] = set()
     while True:
         ready, _, _ = select.select([sys.stdin], [], [], 0.01)
@@ -39,31 +44,33 @@ def main() -> None:
             if order[0] == "stop":
                 _signal(children, signal.SIGTERM)
             else:
-                children.add(_fork(url, folder, settings, order[1:]))
+                children.add(
+                    _fork(partial(build, url, folder, json.loads(settings)), folder, order[1:])
+                )
         _reap(children)
     _signal(children, signal.SIGKILL)
 
 
-def _fork(url: str, folder: str, settings: str, point: list[str]) -> int:
+def _fork(build: Callable[[], Todoke], folder: str, point: list[str]) -> int:
     child = os.fork()
     if child == 0:
         try:
-            _be_a_worker(url, folder, json.loads(settings), point)
+            _be_a_worker(build, folder, point)
         finally:
             os._exit(0)
     print("started", child, flush=True)
     return child
 
 
-def _be_a_worker(url: str, folder: str, settings: dict[str, object], point: list[str]) -> None:
+def _be_a_worker(build: Callable[[], Todoke], folder: str, point: list[str]) -> None:
     logging.basicConfig(filename=f"{folder}/worker.log", level=logging.ERROR)
     if point:
         os.environ["TODOKE_CRASH"] = point[0]
-    build(url, folder, settings).run()
+    build().run()
 
 
 def build(url: str, folder: str, settings: dict[str, object]) -> Todoke:
-    app = Todoke(url, settings=Settings(settings, environment={}))
+    app = Todoke(url, name="proof", settings=Settings(settings, environment={}))
     calls = os.open(f"{folder}/calls", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     number = 0
 
@@ -100,5 +107,5 @@ def _signal(children: set[int], number: signal.Signals) -> None:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[2]).mkdir(exist_ok=True)
+    Path(sys.argv[3]).mkdir(exist_ok=True)
     main()

@@ -92,7 +92,8 @@ class Process:
     actor: Actor | None = None
 
     def __post_init__(self) -> None:
-        leases = RowLeases(self.app.worker_table, self.app.database, LEASE)
+        free = self.app.freed_with_a_process
+        leases = RowLeases(self.app.worker_table, self.app.database, LEASE, *free)
         self.runtime = Runtime(self.app, leases=leases)
         self._keepers = self.runtime.keepers()
         # Its actors share one thread, so none may wait there for another.
@@ -160,12 +161,13 @@ class World:
     def run(self, seed: int) -> Evidence:
         """One schedule: publish under faults, then a quiet period, then collect."""
         self._reset(seed)
-        events = self.random.randint(1, 3)
+        events = self.random.randint(1, 4)
         before = crash.arm(self._passage)
         try:
             for process in self.processes:
                 process.start()
             self.spawn("client", self._client(events), None)
+            self._operating = self.spawn("operator", self._operator, None)
             self._storm(steps=40 * events)
             self._calm()
         finally:
@@ -200,7 +202,8 @@ class World:
 
     def _is_over(self, step: int) -> bool:
         """Looked at now and then: all was published, and nothing is living."""
-        publishing = any(one.process is None for one in self.actors)
+        others = [one for one in self.actors if one is not self._operating]
+        publishing = any(one.process is None for one in others)
         return step % 8 == 0 and not publishing and not self._anything_living()
 
     def _step(self) -> bool:
@@ -295,7 +298,8 @@ class World:
         def run() -> None:
             for number in range(events):
                 kind = self.random.choices(list(scenario.KINDS), scenario.WEIGHTS)[0]
-                self._publish(kind(case=number), give_up=self.random.random() < 0.15)
+                case = self.random.choice((0, number))  # every other one is of the same key
+                self._publish(kind(case=case), give_up=self.random.random() < 0.15)
 
         return run
 
@@ -310,7 +314,19 @@ class World:
             pass
         kind, body = type(wish).__name__, wish.model_dump_json()
         told: Told = "fail" if give_up else "ok"
-        self.evidence.published.append(Published(message.id.hex, kind, body, told))
+        key = str(wish.case)
+        self.evidence.published.append(Published(message.id.hex, kind, body, told, key))
+
+    def _operator(self) -> None:
+        """A person who looks at the dead letters now and then, so that parked keys go on."""
+        app = self.client_app
+        while True:
+            self.rest(self.now + 5)
+            with app.engine.begin() as connection:
+                act = app.dead_letters.resolve
+                if self.random.random() < 0.3:
+                    act = app.dead_letters.redrive
+                act(connection, app.dead_letters.where(), by="operator", reason="looked at")
 
     # --- set-up ------------------------------------------------------------------------------
 
@@ -333,7 +349,7 @@ class World:
             raw.execute("PRAGMA synchronous=OFF")
 
         settings = Settings(SETTINGS, environment={})
-        return Todoke(engine, settings=settings, clock=self.clock, random=self.random)
+        return Todoke(engine, name="proof", settings=settings, clock=self.clock, random=self.random)
 
     def _reset(self, seed: int) -> None:
         self.random.seed(seed)

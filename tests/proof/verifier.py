@@ -5,6 +5,8 @@
 3. Fenced           only the present holder of a row ends it; attempts only grow
 4. One place        every row is living, settled or dead: exactly one of them
 5. Letters complete a dead letter carries its payload and says why it died
+6. In order         of one key, nothing is handed to a handler before what was committed earlier
+                    has ended; the same may come again, after a failure or a crash
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ from dataclasses import dataclass
 
 from tests.proof.evidence import Evidence, Expected, Published, Witnessed
 
-LOST, TWICE, UNFENCED, PLACES, INCOMPLETE = (
+LOST, TWICE, UNFENCED, PLACES, INCOMPLETE, INVERTED = (
     "nothing lost",
     "effects once",
     "fenced",
     "one place",
     "letters complete",
+    "in order",
 )
 ERROR_CLASSES = {"permanent", "transient", "business", "timeout"}
 
@@ -42,6 +45,7 @@ def verify(evidence: Evidence) -> list[Violation]:
         *_fenced(evidence),
         *_one_place(evidence),
         *_letters_complete(evidence),
+        *_in_order(evidence),
     ]
 
 
@@ -137,7 +141,7 @@ def _fenced_row(name: str, seen: list[Witnessed]) -> Iterator[Violation]:
 
 
 def _is_rescue(one: Witnessed) -> bool:
-    return one.state in ("suspect", "OUTCOME_UNKNOWN", "CRASHED")
+    return one.state in ("suspect", "held", "OUTCOME_UNKNOWN", "CRASHED")
 
 
 def _one_place(evidence: Evidence) -> Iterator[Violation]:
@@ -172,3 +176,18 @@ def _letters_complete(evidence: Evidence) -> Iterator[Violation]:
             yield Violation(INCOMPLETE, letter.event, "its payload is not what was published")
         if letter.code.endswith("_ERROR") and "Traceback" not in letter.traceback:
             yield Violation(INCOMPLETE, letter.event, "an exception without its traceback")
+
+
+def _in_order(evidence: Evidence) -> Iterator[Violation]:
+    position = {one.event: (one, number) for number, one in enumerate(evidence.published)}
+    latest: dict[tuple[str, str], int] = {}
+    for call in evidence.called:
+        published, number = position.get(call.event, (None, 0))
+        if published is None or not published.key:
+            continue
+        # Handled in place, an event waits for all of its key; as a delivery for its handler's.
+        alone = len(evidence.expected[published.kind]) == 1
+        line = (published.key, "" if alone else call.handler)
+        if number < latest.get(line, 0):
+            yield Violation(INVERTED, call.event, f"{call.handler} got it after a later one")
+        latest[line] = max(number, latest.get(line, 0))

@@ -1,4 +1,4 @@
-"""Triggers that let the database itself witness claims and endings, on both kinds."""
+"""Triggers that let the database itself witness claims and endings, on every kind."""
 
 from __future__ import annotations
 
@@ -14,11 +14,20 @@ PLACES = ("outbox", "inbox")
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS witness (seq {serial}, what TEXT, place TEXT, row_id BIGINT, "
-    "owner TEXT, attempt INT, state TEXT, by TEXT, at DOUBLE PRECISION)",
+    "owner TEXT, attempt INT, state TEXT, writer TEXT, at DOUBLE PRECISION)",
     "CREATE TABLE IF NOT EXISTS effects (event TEXT, handler TEXT, token TEXT)",
     "CREATE TABLE IF NOT EXISTS worker_names (id TEXT, name TEXT)",
 )
-_SQLITE_NOW = "(julianday('now') - 2440587.5) * 86400.0"
+_SERIAL = {
+    "sqlite": "INTEGER PRIMARY KEY AUTOINCREMENT",
+    "postgresql": "BIGSERIAL PRIMARY KEY",
+    "mariadb": "BIGINT AUTO_INCREMENT PRIMARY KEY",
+}
+_NOW = {
+    "sqlite": "(julianday('now') - 2440587.5) * 86400.0",
+    "postgresql": "extract(epoch FROM clock_timestamp())",
+    "mariadb": "UNIX_TIMESTAMP(SYSDATE(6))",
+}
 _CHANGES = {
     "claimed": "NEW.owner IS NOT NULL AND (OLD.owner IS NULL OR OLD.attempt <> NEW.attempt)",
     "freed": "NEW.owner IS NULL AND OLD.owner IS NOT NULL",
@@ -27,32 +36,26 @@ _CHANGES = {
 
 def install(app: Todoke, *, by: str = "NULL") -> None:
     """Create the witness tables and triggers; `by` is SQL that names who is writing."""
+    kind = app.database.kind
     with app.engine.begin() as connection:
-        sqlite = app.database.kind == "sqlite"
-        serial = "INTEGER PRIMARY KEY AUTOINCREMENT" if sqlite else "BIGSERIAL PRIMARY KEY"
         for table in TABLES:
-            connection.execute(text(table.format(serial=serial)))
-        for statement in _remembered(app, sqlite=sqlite):
-            connection.exec_driver_sql(statement)
+            connection.execute(text(table.format(serial=_SERIAL[kind])))
+        statements = _remembered(app)
         for place in PLACES:
-            for statement in _triggers(app, place, by, sqlite=sqlite):
-                connection.exec_driver_sql(statement)
+            statements += _triggers(app, place, by)
+        for statement in statements:
+            connection.exec_driver_sql(statement)
 
 
-def _remembered(app: Todoke, *, sqlite: bool) -> list[str]:
+def _remembered(app: Todoke) -> list[str]:
     """Workers' names outlive their rows."""
-    insert = "INSERT INTO worker_names VALUES (NEW.id, NEW.name)"
     on = f"INSERT ON {app.worker_table}"
-    if sqlite:
-        return [f"CREATE TRIGGER remembered AFTER {on} BEGIN {insert}; END"]
-    return [
-        "CREATE FUNCTION remembered() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN {insert}; RETURN NULL; END $$",
-        f"CREATE TRIGGER remembered AFTER {on} FOR EACH ROW EXECUTE FUNCTION remembered()",
-    ]
+    insert = "INSERT INTO worker_names (id, name)"
+    return _when(app.database.kind, "remembered", on, "TRUE", insert, "NEW.id, NEW.name")
 
 
-def _triggers(app: Todoke, place: str, by: str, *, sqlite: bool) -> list[str]:
+def _triggers(app: Todoke, place: str, by: str) -> list[str]:
+    kind = app.database.kind
     work = app.outbox_table if place == "outbox" else app.inbox_table
     letters = app.metadata.tables[_name(app, "dead_letters")]
     found = []
@@ -60,7 +63,7 @@ def _triggers(app: Todoke, place: str, by: str, *, sqlite: bool) -> list[str]:
         row = "NEW" if what == "claimed" else "OLD"
         values = f"'{what}', '{place}', {row}.id, {row}.owner, {row}.attempt, NEW.state, {by}"
         name = f"{place}_{what}"
-        found += _trigger(name, f"UPDATE ON {work.live}", condition, values, sqlite=sqlite)
+        found += _trigger(name, f"UPDATE ON {work.live}", condition, values, kind)
     for what, table, number in (
         ("processed", work.history, "NEW.id"),
         ("died", letters, "NEW.item_id"),
@@ -69,19 +72,26 @@ def _triggers(app: Todoke, place: str, by: str, *, sqlite: bool) -> list[str]:
         told = "NEW.error_code" if what == "died" else "NULL"
         values = f"'{what}', '{place}', {number}, NEW.owner, NEW.attempt, {told}, {by}"
         name = f"{place}_{what}"
-        found += _trigger(name, f"INSERT ON {table}", source, values, sqlite=sqlite)
+        found += _trigger(name, f"INSERT ON {table}", source, values, kind)
     return found
 
 
-def _trigger(name: str, on: str, condition: str, values: str, *, sqlite: bool) -> list[str]:
-    columns = "what, place, row_id, owner, attempt, state, by, at"
-    now = _SQLITE_NOW if sqlite else "extract(epoch FROM clock_timestamp())"
-    insert = f"INSERT INTO witness ({columns}) VALUES ({values}, {now})"
-    if sqlite:
-        return [f"CREATE TRIGGER {name} AFTER {on} WHEN {condition} BEGIN {insert}; END"]
+def _trigger(name: str, on: str, condition: str, values: str, kind: str) -> list[str]:
+    insert = "INSERT INTO witness (what, place, row_id, owner, attempt, state, writer, at)"
+    return _when(kind, name, on, condition, insert, f"{values}, {_NOW[kind]}")
+
+
+def _when(kind: str, name: str, on: str, condition: str, insert: str, values: str) -> list[str]:
+    """A trigger that inserts these values whenever the condition holds."""
+    if kind == "sqlite":
+        body = f"{insert} VALUES ({values})"
+        return [f"CREATE TRIGGER {name} AFTER {on} WHEN {condition} BEGIN {body}; END"]
+    if kind == "mariadb":
+        body = f"{insert} SELECT {values} FROM DUAL WHERE {condition}"
+        return [f"CREATE TRIGGER {name} AFTER {on} FOR EACH ROW {body}"]
+    body = f"IF {condition} THEN {insert} VALUES ({values}); END IF; RETURN NULL;"
     return [
-        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN IF {condition} THEN {insert}; END IF; RETURN NULL; END $$",
+        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} END $$",
         f"CREATE TRIGGER {name} AFTER {on} FOR EACH ROW EXECUTE FUNCTION {name}()",
     ]
 
@@ -113,7 +123,7 @@ def _collect(connection: Connection, app: Todoke, evidence: Evidence) -> None:
     for row in rows("SELECT event, handler, token FROM effects"):
         evidence.effects.append(Effect(*row))
     for what, place, number, owner, attempt, state, by in rows(
-        "SELECT what, place, row_id, owner, attempt, state, by FROM witness ORDER BY seq"
+        "SELECT what, place, row_id, owner, attempt, state, writer FROM witness ORDER BY seq"
     ):
         holder = None if owner is None else _id(owner)
         evidence.witnessed.append(Witnessed(what, place, number, holder, attempt, state, by))

@@ -84,8 +84,11 @@ class Workers:
 
 
 @contextmanager
-def workers(url: str, folder: Path, settings: dict[str, object]) -> Iterator[Workers]:
-    command = [sys.executable, "-m", "tests.proof.nursery", url, str(folder), json.dumps(settings)]
+def workers(
+    url: str, folder: Path, settings: dict[str, object], module: str = "tests.proof.nursery"
+) -> Iterator[Workers]:
+    told = [module, url, str(folder), json.dumps(settings)]
+    command = [sys.executable, "-m", "tests.proof.nursery", *told]
     nursery = subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

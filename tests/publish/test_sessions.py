@@ -95,7 +95,9 @@ def test_the_callers_objects_are_written_before_the_events(app: Todoke, session:
     session.add(Order(id=1))
     session.commit()
     into = [statement.split()[2] for statement in written if statement.startswith("INSERT")]
-    assert into == ["orders", app.outbox_table.live.fullname]
+    locks = f"{app.database.prefix}strands"  # MariaDB's locks of keys are rows
+    assert [one for one in into if one != locks] == ["orders", app.outbox_table.live.fullname]
+    assert into[0] == "orders"
 
 
 def test_an_object_that_cannot_be_written_takes_the_event_along(

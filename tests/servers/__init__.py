@@ -1,5 +1,7 @@
 """Real servers for the tests: private, started once per test process, surely stopped.
 
-`postgres.py` is the server, `postgres_binaries.py` finds its programs, `keeper.py` guards its
-life, `availability.py` says loudly which servers were missing, `fixtures.py` is what tests ask for.
+`postgres.py`, `mariadb.py` and `pgbouncer.py` are the servers, `…_binaries.py` find their programs,
+`debian_packages.py` fetches what is not installed, `place.py` gives them a directory and a port,
+`keeper.py` guards their life, `availability.py` says loudly which were missing, `fixtures.py` is
+what tests ask for.
 """

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import random
 import signal
-import socket
-import stat
-import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +14,8 @@ from psycopg import sql
 
 from tests.servers.availability import ServerUnavailable
 from tests.servers.keeper import Keeper, KeeperFailed
-from tests.servers.postgres_binaries import Binaries, find_binaries, own, unprivileged_account
+from tests.servers.place import free_port, private_directory
+from tests.servers.postgres_binaries import Binaries, find_binaries
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -81,7 +78,7 @@ class PostgresServer:
 @contextmanager
 def postgres_instance() -> Iterator[PostgresServer]:
     """A server of one's own, for tests that stop it; skips the test where there is none."""
-    directory = private_directory()
+    directory = private_directory("postgres")
     keeper = Keeper(directory)
     try:
         yield first_start(directory, keeper)
@@ -101,35 +98,8 @@ def first_start(directory: Path, keeper: Keeper) -> PostgresServer:
     return server
 
 
-def private_directory() -> Path:
-    directory = Path(tempfile.mkdtemp(prefix="todoke-postgres-", dir=public_folder()))
-    own(directory, unprivileged_account())
-    return directory
-
-
-def public_folder() -> str:
-    """Where an unprivileged account may go too: root's own temporary folder can be closed to it."""
-    for folder in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # noqa: S108
-        path = Path(folder).resolve()
-        if all(each.stat().st_mode & stat.S_IXOTH for each in (path, *path.parents)):
-            return folder
-    return tempfile.gettempdir()
-
-
 def create_data(directory: Path, keeper: Keeper, binaries: Binaries) -> Path:
     data = directory / "data"
     flags = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
     keeper.run([binaries["initdb"], *flags, f"--pgdata={data}"], binaries.account)
     return data
-
-
-def free_port() -> int:
-    # Below the range that outgoing connections draw from: a stopped server's port stays free.
-    for port in random.sample(range(15_000, 32_000), 100):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise OSError("no free port between 15000 and 32000")

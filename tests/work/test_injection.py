@@ -103,7 +103,8 @@ def test_a_value_of_the_process_is_made_once_and_ended_at_last(app: Todoke) -> N
         told.append(f"sent {event.order_id}")
 
     drain(app, 1, 2)
-    assert told == ["opened", "sent 1", "sent 2", "closed"]
+    assert sorted(told[1:-1]) == ["sent 1", "sent 2"]
+    assert (told[0], told[-1]) == ("opened", "closed")
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["def", "async def"])
@@ -125,7 +126,9 @@ def test_a_value_of_an_attempt_is_made_and_ended_with_each(app: Todoke, is_async
 
     app.on(Placed)(send_async if is_async else send)
     drain(app, 1, 2)
-    assert told == ["opened", "sent 1", "closed", "opened", "sent 2", "closed"]
+    assert told[::3] == ["opened"] * 2
+    assert sorted(told[1::3]) == ["sent 1", "sent 2"]
+    assert told[2::3] == ["closed"] * 2
 
 
 def test_a_value_of_an_attempt_is_ended_when_the_attempt_fails(app: Todoke) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.application import application, leases, register
 from todoke import Todoke
 from todoke.testing import Clock
-from todoke.work.lease import RowLeases
+from todoke.work.lease import RowLeases, Service
 
 
 @pytest.fixture
@@ -20,9 +20,10 @@ def test_a_registered_process_lives_until_its_lease_runs_out(
 ) -> None:
     """OB-7"""
     worker = register(app, placed=["mail"])
+    service = Service({"*/placed": {"mail": "todoke/default"}}, {})
     clock.advance("15s")
     with app.engine.begin() as connection:
-        assert kept.living(connection) == {worker: {"*/placed": ["mail"]}}
+        assert kept.living(connection) == {worker: service}
         assert kept.expired(connection) == []
     clock.advance("1ms")
     with app.engine.begin() as connection:

@@ -171,7 +171,7 @@ def test_each_version_is_read_by_its_own_class(app: Todoke) -> None:
     def listen(event: ToldAloud | Told) -> None:
         seen.append(type(event).__name__)
 
-    publish(app, Told(text="a"), ToldAloud(text="b"))
+    publish(app, Told(text="a"), ToldAloud(text="a"))
     app.drain()
     assert seen == ["Told", "ToldAloud"]
 
@@ -186,7 +186,7 @@ def test_one_type_name_in_two_contexts_is_two_types(app: Todoke) -> None:
 
     publish(app, Moved(item_id=1), MovedHouse(person_id=1))
     app.drain()
-    assert (seen, letters(app)) == (["Moved", "MovedHouse"], [])
+    assert (sorted(seen), letters(app)) == (["Moved", "MovedHouse"], [])
 
 
 def test_an_event_past_its_last_moment_is_not_delivered(app: Todoke, clock: Clock) -> None:

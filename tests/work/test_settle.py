@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import Connection
 
-from tests.application import Placed, history, letters, living, publish, register
+from tests.application import Noted, history, letters, living, publish, register
 from todoke import Todoke
 from todoke.testing import Clock
 from todoke.work.item import Failure, Item
@@ -21,6 +21,7 @@ from todoke.work.settle import (
     Settlement,
 )
 
+STREAM = "todoke/default"
 BROKEN = Failure("transient", "SMTP_451", "try later", "Traceback …")
 
 
@@ -31,9 +32,9 @@ class Bench:
         self.app = app
         self.owner = register(app)
         self._settling = app.settlings[0]
-        publish(app, *(Placed(order_id=n) for n in range(count)))
+        publish(app, *(Noted(order_id=n) for n in range(count)))
         with app.engine.connect() as connection:
-            self.items = app.claims[0].take(connection, self.owner, "default", count)
+            self.items = app.claims[0].take(connection, self.owner, STREAM, count)
 
     def settle(self, *settlements: Settlement, owner: UUID | None = None) -> Settled:
         with self.app.engine.begin() as connection:
@@ -83,7 +84,7 @@ def test_an_error_stays_known_when_a_later_attempt_only_waits(app: Todoke) -> No
     with app.engine.begin() as connection:
         connection.execute(app.outbox_table.live.update().values(state="ready"))
     with app.engine.connect() as connection:
-        (again,) = app.claims[0].take(connection, bench.owner, "default", 1)
+        (again,) = app.claims[0].take(connection, bench.owner, STREAM, 1)
     bench.settle(Later(again, 5.0, spared=True))
     assert [row.error_code for row in living(app)] == ["SMTP_451"]
 

@@ -152,4 +152,5 @@ def test_no_thread_of_ours_stays_behind(app: Todoke) -> None:
     publish(app, Placed(order_id=1))
     until(lambda: statuses(app) == [("PROCESSED", 1)])
     process.stop(10)
+    app.bell.close()
     until(lambda: set(threading.enumerate()) <= before)

@@ -11,9 +11,9 @@ from sqlalchemy.exc import DBAPIError
 
 from todoke.app import Todoke
 from todoke.cli.refusal import Refused
-from todoke.database import safe_url
+from todoke.database import READ_ONLY, safe_url
 from todoke.databases import schema
-from todoke.databases.sqlite import READ_ONLY, in_memory
+from todoke.databases.sqlite import in_memory
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from todoke.database import safe_url
 from todoke.errors import TodokeError
 from todoke.outbox.read import Status
 from todoke.runtime import Runtime
+from todoke.work.destination_table import DestinationRecord
 
 _EVERY = 1.0
 
@@ -50,6 +51,7 @@ class Worker:
     name: str
     started_at: datetime
     lease_ok: bool
+    lanes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Look:
     now: datetime
     figures: Status
     workers: list[Worker]
+    destinations: list[DestinationRecord]
 
 
 def _look(app: Todoke) -> Look:
@@ -68,12 +71,13 @@ def _look(app: Todoke) -> Look:
     with reading(app) as connection:
         figures = app.events.status(connection)
         living = leases.living(connection)
+        destinations = app.destinations.status(connection)
         now = connection.execute(select(app.database.now)).scalar_one()
     workers = [
-        Worker(str(one["id"]), one["name"], one["started_at"], one["id"] in living)
+        Worker(str(one["id"]), one["name"], one["started_at"], one["id"] in living, one["lanes"])
         for one in figures.workers
     ]
-    return Look(app.name, safe_url(app.url), now, figures, workers)
+    return Look(app.name, safe_url(app.url), now, figures, workers, destinations)
 
 
 def _data(look: Look) -> dict[str, Any]:
@@ -84,12 +88,20 @@ def _data(look: Look) -> dict[str, Any]:
         "processed_last_minute": figures.processed_last_minute,
         "dead_letters": figures.dead,
         "oldest_pending_seconds": figures.oldest_pending,
+        "held_keys": figures.held_keys,
+        "oldest_hold_seconds": figures.oldest_hold,
+        "behind_a_key": figures.behind_a_key,
+        "destinations": [
+            {"name": one.name, "open_until": one.open_until, "slots_held": one.slots_held}
+            for one in look.destinations
+        ],
         "workers": [
             {
                 "id": one.id,
                 "name": one.name,
                 "started_at": one.started_at,
                 "lease_ok": one.lease_ok,
+                "lanes": one.lanes,
             }
             for one in look.workers
         ],
@@ -107,7 +119,9 @@ def _screen(look: Look) -> list[Text]:
         _figure("processing", figures.processing, "", "cyan"),
         _figure("processed", figures.processed_last_minute, "in the last minute", "green"),
         _figure("dead letters", figures.dead, "open" if figures.dead else "", "red"),
+        _figure("held keys", figures.held_keys, _held(figures), "yellow"),
         Text(""),
+        *_destinations(look),
         *_workers(look),
     ]
 
@@ -117,15 +131,42 @@ def _figure(name: str, number: int, remark: str, style: str) -> Text:
     return Text.assemble((f"{name:<14}", "dim"), shown, f"  {remark}" if remark else "")
 
 
+def _held(figures: Status) -> str:
+    if figures.oldest_hold is None:
+        return ""
+    waiting = counted(figures.behind_a_key, "waits", "wait")
+    return f"the oldest for {length(figures.oldest_hold)}; behind them {waiting}"
+
+
+def _destinations(look: Look) -> list[Text]:
+    if not look.destinations:
+        return []
+    rows = [(one.name, _breaker(one, look.now), str(one.slots_held)) for one in look.destinations]
+    return [
+        Text(counted(len(rows), "destination"), style="bold"),
+        *table(["NAME", "BREAKER", "SLOTS HELD"], rows, shrink=["NAME"]),
+        Text(""),
+    ]
+
+
+def _breaker(one: DestinationRecord, now: datetime) -> Text:
+    if one.open_until is None:
+        return Text("closed", style="green")
+    if one.open_until <= now:
+        return Text("open, to be tried", style="yellow")
+    return Text(f"open until {one.open_until:%H:%M:%S} UTC", style="red")
+
+
 def _workers(look: Look) -> list[Text]:
     if not look.workers:
         return [Text("no worker is running", style="yellow")]
     rows = [
-        (one.name, length(look.now - one.started_at), _lease(one.lease_ok)) for one in look.workers
+        (one.name, length(look.now - one.started_at), _lease(one.lease_ok), str(one.lanes))
+        for one in look.workers
     ]
     return [
         Text(counted(len(rows), "worker"), style="bold"),
-        *table(["NAME", "SINCE", "LEASE"], rows, shrink=["NAME"]),
+        *table(["NAME", "SINCE", "LEASE", "LANES"], rows, shrink=["NAME"]),
     ]
 
 

@@ -6,11 +6,17 @@ from sqlalchemy import URL
 
 from todoke.clock import Clock
 from todoke.database import Database
+from todoke.databases.mariadb import MariaDb
 from todoke.databases.postgres import Postgres
 from todoke.databases.sqlite import Sqlite
 from todoke.errors import InvalidOption
 
-KINDS: dict[str, type[Database]] = {"sqlite": Sqlite, "postgresql": Postgres}
+KINDS: dict[str, type[Database]] = {
+    "sqlite": Sqlite,
+    "postgresql": Postgres,
+    "mariadb": MariaDb,
+    "mysql": MariaDb,
+}
 
 
 def open_database(url: URL, clock: Clock, *, schema: str, prefix: str) -> Database:

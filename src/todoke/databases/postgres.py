@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import URL, BigInteger, Connection, Engine, bindparam, create_engine, func
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    Connection,
+    Engine,
+    Integer,
+    Select,
+    SmallInteger,
+    Table,
+    bindparam,
+    create_engine,
+    func,
+    select,
+    text,
+    true,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import Float
 
@@ -18,6 +36,20 @@ _PASSING = {"40001", "40P01", "55P03"}
 # Classes: connection exception, insufficient resources, operator intervention, system error.
 _AWAY = ("08", "53", "57", "58")
 _CANCELLED = "57014"
+_MIGRATION = 7463653
+
+# Two sizes of lock: who publishes to a few strands locks each of them, and shares their lanes;
+# who publishes to very many locks whole lanes. Each is taken in one order by all.
+_MOST_LOCKS, _LOCKED_LANES = 1000, 64
+_LOCK_STRANDS = text(
+    "SELECT pg_advisory_xact_lock_shared(7463653, lane) FROM unnest(:lanes) AS lane "
+    "UNION ALL SELECT pg_advisory_xact_lock(strand) FROM unnest(:strands) AS strand"
+).bindparams(
+    bindparam("lanes", type_=ARRAY(Integer)), bindparam("strands", type_=ARRAY(BigInteger))
+)
+_LOCK_WHOLE_LANES = text(
+    "SELECT pg_advisory_xact_lock(7463653, lane) FROM unnest(:lanes) AS lane"
+).bindparams(bindparam("lanes", type_=ARRAY(Integer)))
 
 
 class Postgres(Database):
@@ -31,11 +63,31 @@ class Postgres(Database):
             pool_size=pool_size,
             max_overflow=5,
             pool_pre_ping=True,  # after an outage the first to come would meet a dead connection
-            connect_args={"connect_timeout": 5, "application_name": "todoke"},
+            connect_args=self._arguments(),
         )
+
+    def async_engine(self, url: URL, pool_size: int) -> AsyncEngine:
+        return create_async_engine(
+            url.set(drivername="postgresql+psycopg"),
+            isolation_level="READ COMMITTED",
+            pool_size=pool_size,
+            pool_pre_ping=True,
+            connect_args=self._arguments(),
+        )
+
+    def _arguments(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"connect_timeout": 5, "application_name": "todoke"}
+        return told if self.prepares else {**told, "prepare_threshold": None}
 
     def adopt(self, engine: Engine) -> Engine:
         return engine.execution_options(isolation_level="READ COMMITTED")
+
+    @contextmanager
+    def one_migration(self, engine: Engine) -> Iterator[Connection]:
+        with super().one_migration(engine) as connection:
+            # Workers that start together would race; the lock ends with the transaction.
+            connection.execute(func.pg_advisory_xact_lock(_MIGRATION).select())
+            yield connection
 
     def _now(self) -> ColumnElement[datetime]:
         return func.clock_timestamp(type_=Moment())
@@ -51,7 +103,37 @@ class Postgres(Database):
         # An array is computed once; IN may be planned as a join that locks more than it needs.
         return column == func.any(func.array(subquery.scalar_subquery()))
 
+    def first_of_each(self, lane: Any, rows: Select[Any], limit: str, lanes: int) -> Select[Any]:
+        numbers = (
+            func.unnest(bindparam("lanes", type_=ARRAY(SmallInteger)))
+            .table_valued("value")
+            .render_derived()
+        )
+        first = rows.where(lane == numbers.c.value).limit(bindparam(limit)).lateral("first")
+        return select(first.c.id).select_from(numbers.join(first, true()))
+
+    def bound_lanes(self, lanes: Sequence[int]) -> dict[str, Any]:
+        return {"lanes": list(lanes)}
+
+    def upsert(self, table: Table, key: str, values: Mapping[str, Any]) -> Any:
+        row = insert(table).values(**values)
+        return row.on_conflict_do_update(index_elements=[key], set_=dict(values))
+
+    def add_missing(self, table: Table) -> Any:
+        return insert(table).on_conflict_do_nothing()
+
+    def lock_strands(self, connection: Connection, strands: Sequence[int]) -> None:
+        lanes = sorted({strand % _LOCKED_LANES for strand in strands})
+        if len(strands) > _MOST_LOCKS:
+            # Locks live in shared memory, which so many strands would use up.
+            connection.execute(_LOCK_WHOLE_LANES, {"lanes": lanes})
+        else:
+            connection.execute(_LOCK_STRANDS, {"lanes": lanes, "strands": sorted(strands)})
+
     def session_mark(self, connection: Connection) -> Any:
+        if not self.prepares:
+            # A pooler tells the client a number of its own; asked inside, the server tells its own.
+            return connection.execute(func.pg_backend_pid().select()).scalar_one()
         return connection.connection.dbapi_connection.info.backend_pid  # type: ignore[union-attr]
 
     def break_off(self, connection: Connection, victim: Any) -> None:

@@ -21,7 +21,7 @@ VERSION_TABLE = "todoke_version"
 
 def migrate(engine: Engine, database: Database) -> None:
     """Bring the tables to this release's revision; safe to repeat."""
-    with engine.begin() as connection:
+    with database.one_migration(engine) as connection:
         if database.schema is not None:
             _create_schema(connection, database.schema)
         command.upgrade(_config(database, connection=connection), "head")
@@ -47,8 +47,6 @@ def check(connection: Connection, database: Database) -> None:
 
 def _create_schema(connection: Connection, schema: str) -> None:
     quoted = connection.dialect.identifier_preparer.quote_schema(schema)
-    # Workers that start together would race for the schema; the lock ends with the transaction.
-    connection.execute(text("SELECT pg_advisory_xact_lock(7463653)"))
     connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {quoted}"))
 
 

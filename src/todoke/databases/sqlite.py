@@ -7,19 +7,35 @@ time-out says; one that begins IMMEDIATE waits its turn.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, bindparam, create_engine, event, func, type_coerce
+from sqlalchemy import (
+    JSON,
+    URL,
+    Connection,
+    Engine,
+    Select,
+    Table,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    select,
+    type_coerce,
+)
+from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import QueuePool, StaticPool
 from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import Float, String
 
-from todoke.database import Database, Moment
+from todoke.database import READ_ONLY, Database, Moment
+from todoke.errors import InvalidOption
 
 _FORMAT = "%Y-%m-%d %H:%M:%f"
-READ_ONLY = "todoke_read_only"
 
 
 class Sqlite(Database):
@@ -41,6 +57,18 @@ class Sqlite(Database):
         prepare(engine)
         return engine
 
+    def async_engine(self, url: URL, pool_size: int) -> AsyncEngine:
+        if in_memory(url):
+            raise InvalidOption(
+                "database.url", "sqlite://", "an in-memory database has no async side. Use a file."
+            )
+        engine = create_async_engine(
+            url.set(drivername="sqlite+aiosqlite"),
+            connect_args={"timeout": 30, "check_same_thread": False},
+        )
+        prepare(engine.sync_engine)
+        return engine
+
     def adopt(self, engine: Engine) -> Engine:
         prepare(engine)
         return engine
@@ -57,6 +85,25 @@ class Sqlite(Database):
 
     def chosen(self, column: ColumnElement[int], subquery: Any) -> ColumnElement[bool]:
         return column.in_(subquery)
+
+    def first_of_each(self, lane: Any, rows: Select[Any], limit: str, lanes: int) -> Select[Any]:
+        numbers = func.json_each(bindparam("lanes", type_=JSON())).table_valued("value")
+        live = lane.table.alias("first")
+        found = rows.where(lane == numbers.c.value).limit(bindparam(limit)).correlate(numbers)
+        return select(live.c.id).select_from(numbers.join(live, live.c.id.in_(found)))
+
+    def bound_lanes(self, lanes: Sequence[int]) -> dict[str, Any]:
+        return {"lanes": list(lanes)}
+
+    def upsert(self, table: Table, key: str, values: Mapping[str, Any]) -> Any:
+        row = insert(table).values(**values)
+        return row.on_conflict_do_update(index_elements=[key], set_=dict(values))
+
+    def add_missing(self, table: Table) -> Any:
+        return insert(table).on_conflict_do_nothing()
+
+    def lock_strands(self, connection: Connection, strands: Sequence[int]) -> None:
+        pass  # the transaction is the only one that writes
 
     def session_mark(self, connection: Connection) -> Any:
         driver = connection.connection.driver_connection

@@ -58,12 +58,16 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a person did to a selection of dead letters; id 0 is a dry run."""
+    """What a person did to a selection of dead letters; id 0 is a dry run.
+
+    `followed` of them had followers waiting behind them, which go on now.
+    """
 
     id: int
     kind: str
     selected: int
     done: int
+    followed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, Row, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, insert, literal, select, tuple_, update
 
 from todoke import codec, crash
+from todoke.bell import EVERYWHERE
 from todoke.both import both
 from todoke.database import Database
+from todoke.dead_letters.followers import Followers, Parked
 from todoke.dead_letters.letter import DeadLetter, Operation, Page, Selection, where
 from todoke.dead_letters.table import DeadLetterTables
 from todoke.errors import InvalidOption, NotFound
 from todoke.message import told
+from todoke.work.hold import Holds, Place
 from todoke.work.item import LATER, READY
+from todoke.work.strand import UNORDERED, place_of
 from todoke.work.table import CARRIED, WorkTable
 
 Check = Callable[[Row[Any], str], None]
 """Refuses a corrected body that its event type cannot be read from."""
+
+Ring = Callable[[Connection, Collection[str]], None]
+"""Tells workers, once the connection's transaction is committed, where to look."""
 
 
 class DeadLetters:
@@ -33,11 +40,15 @@ class DeadLetters:
         self,
         tables: DeadLetterTables,
         sources: Sequence[WorkTable],
+        holds: Mapping[str, Holds],
+        followers: Followers,
         database: Database,
+        ring: Ring = lambda _connection, _hints: None,
         check: Check = lambda _letter, _body: None,
     ) -> None:
         self._letters, self._operations = tables.letters, tables.operations
         self._sources = {table.source: table for table in sources}
+        self._holds, self._followers, self._ring = holds, followers, ring
         self._database, self._check = database, check
 
     @both
@@ -57,9 +68,10 @@ class DeadLetters:
         rows = rows.where((selection or where()).condition(letters, clock, closed=closed))
         if after is not None:
             last = self._last(connection, after)
-            rows = rows.where(
-                tuple_(letters.c.died_at, letters.c.id) < tuple_(last.died_at, last.id)
-            )
+            order = (letters.c.died_at, letters.c.id)
+            # Bound as the columns are: a bare UUID takes another form on MariaDB.
+            place = [literal(last._mapping[one.name], one.type) for one in order]
+            rows = rows.where(tuple_(*order) < tuple_(*place))
         found = connection.execute(rows.limit(limit + 1)).all()
         page = [_letter(row) for row in found[:limit]]
         return Page(page, str(page[-1].id) if len(found) > limit else None)
@@ -85,6 +97,18 @@ class DeadLetters:
         return _letter(row)
 
     @both
+    def parked(self, connection: Connection, id: UUID) -> Parked | None:
+        """Who waits behind this one; None where it is closed, or nobody has to wait for it."""
+        letters = self._letters
+        row = connection.execute(select(letters).where(letters.c.id == id)).first()
+        if row is None:
+            raise NotFound("dead letter", id)
+        place = _place(row)
+        if row.closed_at is not None or place.lane == UNORDERED:
+            return None
+        return self._followers.behind(connection, row.source, place)
+
+    @both
     def count(self, connection: Connection, selection: Selection | None = None) -> int:
         chosen = (selection or where()).condition(self._letters, self._database.clock)
         rows = connection.execute(select(self._letters.c.id).where(chosen))
@@ -107,14 +131,16 @@ class DeadLetters:
         every = _interval(rate)
         chosen = self._choose(connection, selection)
         body = None if payload is None else self._corrected(chosen, payload)
+        followed = self._count_followed(connection, chosen)
         if dry_run:
-            return Operation(0, "redrive", len(chosen), 0)
+            return Operation(0, "redrive", len(chosen), 0, followed)
         operation = self._record(connection, "redrive", selection, len(chosen), by, reason)
         for position, letter in enumerate(chosen):
             self._revive(connection, letter, body, position * every)
         self._close(connection, chosen, "redriven", operation, body)
+        self._ring(connection, EVERYWHERE)
         crash.point("redrive.before_commit")
-        return Operation(operation, "redrive", len(chosen), len(chosen))
+        return Operation(operation, "redrive", len(chosen), len(chosen), followed)
 
     @both
     def resolve(
@@ -129,11 +155,28 @@ class DeadLetters:
         """Close them for good: nothing more will be done."""
         _check_author(by, reason)
         chosen = self._choose(connection, selection)
+        followed = self._count_followed(connection, chosen)
         if dry_run:
-            return Operation(0, "resolve", len(chosen), 0)
+            return Operation(0, "resolve", len(chosen), 0, followed)
         operation = self._record(connection, "resolve", selection, len(chosen), by, reason)
         self._close(connection, chosen, "resolved", operation, None)
-        return Operation(operation, "resolve", len(chosen), len(chosen))
+        self._let_go_on(connection, chosen)
+        self._ring(connection, EVERYWHERE)
+        crash.point("resolve.before_commit")
+        return Operation(operation, "resolve", len(chosen), len(chosen), followed)
+
+    def _let_go_on(self, connection: Connection, chosen: Sequence[Row[Any]]) -> None:
+        """What was parked behind them is delivered, in its order."""
+        for source, holds in self._holds.items():
+            ordered = _ordered(chosen, source)
+            for start in range(0, len(ordered), 500):
+                holds.pass_on(connection, ordered[start : start + 500])
+
+    def _count_followed(self, connection: Connection, chosen: Sequence[Row[Any]]) -> int:
+        return sum(
+            self._followers.count_followed(connection, source, _ordered(chosen, source))
+            for source in self._holds
+        )
 
     def _choose(self, connection: Connection, selection: Selection) -> Sequence[Row[Any]]:
         """Freeze the selection: what dies later is not in it."""
@@ -160,6 +203,10 @@ class DeadLetters:
         self, connection: Connection, letter: Row[Any], body: str | None, delay: float
     ) -> None:
         row = {name: letter._mapping[name] for name in CARRIED}
+        row["ordered"] = ordered = self._keeps_its_place(connection, letter)
+        row |= place_of(
+            letter.stream, letter.aggregate, letter.key, letter.handler, ordered=ordered
+        )
         if body is not None:
             row["body"] = body
         # A message that came too late once would die again at once.
@@ -167,11 +214,23 @@ class DeadLetters:
         live = self._sources[letter.source].live
         back = insert(live).values(
             **row,
+            # Its old place in the order, and an attempt that no late finisher ever had.
+            id=letter.item_id,
+            attempt=letter.attempt,
+            spared=letter.attempt,
             state=LATER if delay else READY,
             scheduled_at=self._database.after("delay"),
             updated_at=self._database.now,
         )
         connection.execute(back, {"delay": delay})
+
+    def _keeps_its_place(self, connection: Connection, letter: Row[Any]) -> bool:
+        """Only where its followers were parked; where they went on, its place is gone."""
+        place = _place(letter)
+        if place.lane == UNORDERED:
+            return False
+        barriers = self._holds[letter.source].barriers(connection, [place.strand])
+        return barriers.get(place.strand) == place.id
 
     def _record(
         self,
@@ -226,6 +285,19 @@ def _letter(row: Row[Any]) -> DeadLetter:
         traceback=row.error_traceback or "",
         attempts=row.attempt - row.spared,
     )
+
+
+def _place(letter: Row[Any]) -> Place:
+    place = place_of(
+        letter.stream, letter.aggregate, letter.key, letter.handler, ordered=letter.ordered
+    )
+    return Place(letter.item_id, place["strand"], letter.stream, place["lane"])
+
+
+def _ordered(letters: Sequence[Row[Any]], source: str) -> list[Place]:
+    """The places of those that had one."""
+    places = [_place(letter) for letter in letters if letter.source == source]
+    return [place for place in places if place.lane != UNORDERED]
 
 
 def _check_author(by: str, reason: str) -> None:

@@ -13,11 +13,9 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
-    Text,
-    Uuid,
 )
 
-from todoke.database import Database, Moment
+from todoke.database import LONG_TEXT, UNIQUE_ID, Database, Moment
 from todoke.work.table import carried_columns, error_columns, told_columns
 
 _BIG = BigInteger().with_variant(Integer, "sqlite")
@@ -33,7 +31,7 @@ def dead_letter_tables(metadata: MetaData, database: Database) -> DeadLetterTabl
     letters = Table(
         f"{database.prefix}dead_letters",
         metadata,
-        Column("id", Uuid(), primary_key=True),
+        Column("id", UNIQUE_ID, primary_key=True),
         Column("source", String(20), nullable=False),
         Column("name", String(200), nullable=False),
         Column("item_id", BigInteger, nullable=False),
@@ -42,7 +40,7 @@ def dead_letter_tables(metadata: MetaData, database: Database) -> DeadLetterTabl
         *error_columns(),
         Column("died_at", Moment(), nullable=False),
         Column("seen_at", Moment()),
-        Column("corrected_body", Text),
+        Column("corrected_body", LONG_TEXT),
         Column("closed_at", Moment()),
         Column("closed_as", String(10)),
         Column("operation_id", BigInteger),
@@ -50,15 +48,16 @@ def dead_letter_tables(metadata: MetaData, database: Database) -> DeadLetterTabl
     )
     Index(f"{letters.name}_open", letters.c.closed_at, letters.c.died_at, letters.c.id)
     Index(f"{letters.name}_message", letters.c.message_id)
+    Index(f"{letters.name}_item", letters.c.item_id)
     operations = Table(
         f"{database.prefix}operations",
         metadata,
         Column("id", _BIG, Identity(), primary_key=True),
         Column("kind", String(20), nullable=False),
-        Column("selection", Text, nullable=False),
+        Column("selection", LONG_TEXT, nullable=False),
         Column("selected", Integer, nullable=False),
         Column("author", String(255), nullable=False),
-        Column("reason", Text, nullable=False),
+        Column("reason", LONG_TEXT, nullable=False),
         Column("done_at", Moment(), nullable=False),
         schema=database.schema,
         sqlite_autoincrement=True,

@@ -8,7 +8,7 @@ from uuid import UUID
 from todoke.work.desk import LOOK_AGAIN, Desk, may_wait, no_handler
 from todoke.work.handler import Handler
 from todoke.work.item import Item
-from todoke.work.lease import Registers
+from todoke.work.lease import Service
 from todoke.work.perform import Call
 from todoke.work.settle import Dead, Later, Settlement
 
@@ -19,7 +19,7 @@ class Consumer:
     def __init__(
         self,
         handlers: Mapping[str, Handler],
-        living: Callable[[], Mapping[UUID, Registers]],
+        living: Callable[[], Mapping[UUID, Service]],
         desk: Desk,
         grace: float,
     ) -> None:
@@ -37,6 +37,6 @@ class Consumer:
     def _lives_elsewhere(self, item: Item) -> bool:
         return any(
             item.handler in names
-            for registers in self._living().values()
-            for names in registers.values()
+            for service in self._living().values()
+            for names in service.registers.values()
         )

@@ -8,8 +8,7 @@ the INSERT runs at once.
 from __future__ import annotations
 
 import re
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -24,12 +23,14 @@ from todoke.errors import InvalidEvent, Oversized, UnknownEvent, Unserialisable
 from todoke.identity import Identities
 from todoke.message import Event, Message
 from todoke.work.item import LATER, READY
+from todoke.work.strand import hint_of, place_of, stream_name
 from todoke.work.table import WorkTable
 
 E = TypeVar("E", bound=Event)
-LANES = 64
 _TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 Row = dict[str, Any]
+Ring = Callable[[Connection, Collection[str]], None]
+"""Tells workers, after the connection's commit, which streams have something new."""
 
 
 class Outbox:
@@ -42,8 +43,9 @@ class Outbox:
         identities: Identities,
         *,
         max_bytes: int,
+        ring: Ring = lambda _connection, _hints: None,
     ) -> None:
-        self.table, self.database = table, database
+        self.table, self.database, self._ring = table, database, ring
         self._identities, self._max_bytes = identities, max_bytes
         moments = {"created_at": database.now, "updated_at": database.now}
         self._now = insert(table.live).values(scheduled_at=database.now, **moments)
@@ -76,19 +78,23 @@ class Outbox:
         *,
         delay: Duration | datetime | None = None,
         expires: Duration | None = None,
+        locked: bool = False,
     ) -> Row:
+        """A delayed event gives up its place: followers do not wait until it is due."""
         declared = type(message.data).declared
         wait = _wait(delay, self.database.clock)
         limit = duration(expires, "expires") if expires is not None else declared.expires
+        stream, ordered = stream_name(message.context), declared.ordered and not wait
         return {
             "message_id": message.id,
             "context": message.context,
+            "stream": stream,
             "type": message.type,
             "version": message.version,
             "aggregate": message.aggregate,
             "key": message.key,
-            "lane": zlib.crc32(message.key.encode()) % LANES,
-            "ordered": declared.ordered,
+            **place_of(stream, message.aggregate, message.key, None, ordered=ordered),
+            "ordered": ordered,
             "followers": declared.followers,
             "body": self._body(message.data),
             "headers": codec.dump_headers(message.headers),
@@ -96,18 +102,26 @@ class Outbox:
             "deliver_before": None if limit is None else message.created_at + limit,
             "state": LATER if wait else READY,
             "delay": wait,
+            "locked": locked,
         }
 
     def write(self, connection: Connection, rows: Sequence[Row]) -> None:
         """One INSERT for all that are due now, one for all that are due later."""
-        due = [_without_delay(row) for row in rows if not row["delay"]]
-        later = [row for row in rows if row["delay"]]
+        due = [_without(row, "delay", "locked") for row in rows if not row["delay"]]
+        later = [_without(row, "locked") for row in rows if row["delay"]]
+        strands = {row["strand"] for row in rows if row["ordered"] and not row["locked"]}
+        if strands:
+            self.database.lock_strands(connection, sorted(strands))
         crash.point("publish.before_insert")
         if due:
             connection.execute(self._now, due)
         if later:
             connection.execute(self._later, later)
         crash.point("publish.after_insert")
+        if due:
+            source = self.table.source
+            hints = {hint_of(source, row["stream"], ordered=row["ordered"]) for row in due}
+            self._ring(connection, hints)
 
     def _body(self, event: Event) -> str:
         name = type(event).__name__
@@ -136,5 +150,5 @@ def _trace_context(headers: Mapping[str, str] | None) -> str | None:
     return found if _TRACE.fullmatch(found) else None
 
 
-def _without_delay(row: Row) -> Row:
-    return {name: value for name, value in row.items() if name != "delay"}
+def _without(row: Row, *names: str) -> Row:
+    return {name: value for name, value in row.items() if name not in names}

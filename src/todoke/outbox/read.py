@@ -14,6 +14,7 @@ from sqlalchemy.sql import Select
 from todoke.both import both
 from todoke.database import Database
 from todoke.errors import InvalidOption, NotFound
+from todoke.work.item import HELD
 from todoke.work.table import WorkTable
 
 STATUSES = ("PENDING", "PROCESSING", "PROCESSED", "DEAD")
@@ -52,6 +53,9 @@ class Status:
     processed_last_minute: int
     dead: int
     oldest_pending: timedelta | None
+    held_keys: int
+    oldest_hold: timedelta | None
+    behind_a_key: int
     workers: Sequence[Mapping[str, Any]]
 
 
@@ -59,9 +63,16 @@ class Events:
     """Reads what was published; merges limited reads instead of asking a view of everything."""
 
     def __init__(
-        self, tables: Sequence[WorkTable], letters: Table, workers: Table, database: Database
+        self,
+        tables: Sequence[WorkTable],
+        letters: Table,
+        workers: Table,
+        lanes: Table,
+        holds: Table,
+        database: Database,
     ) -> None:
         self._tables, self._letters, self._workers = tables, letters, workers
+        self._lanes, self._holds = lanes, holds
         self._database = database
 
     @both
@@ -103,12 +114,16 @@ class Events:
         living = [self._living(connection, table.live) for table in self._tables]
         oldest = min((one.oldest for one in living if one.oldest is not None), default=None)
         now = connection.execute(select(self._database.now)).scalar_one()
+        held_keys, since = self._held_keys(connection)
         return Status(
             pending=sum(one.total - one.taken for one in living),
             processing=sum(one.taken for one in living),
             processed_last_minute=sum(self._recent(connection, now, one) for one in self._tables),
             dead=self._dead(connection),
             oldest_pending=None if oldest is None else now - oldest,
+            held_keys=held_keys,
+            oldest_hold=None if since is None else now - since,
+            behind_a_key=sum(self._behind(connection, one.live) for one in self._tables),
             workers=[dict(row._mapping) for row in connection.execute(self._worker_rows())],
         )
 
@@ -143,11 +158,21 @@ class Events:
         still = self._letters.c.closed_at.is_(None)
         return int(connection.execute(select(func.count()).where(still)).scalar_one())
 
+    def _held_keys(self, connection: Connection) -> tuple[int, datetime | None]:
+        """How many keys wait for their head, and since when the first of them does."""
+        holds = self._holds
+        count, since = connection.execute(select(func.count(), func.min(holds.c.since))).one()
+        return count, since
+
+    def _behind(self, connection: Connection, live: Table) -> int:
+        held = select(func.count()).where(live.c.state == HELD)
+        return int(connection.execute(held).scalar_one())
+
     def _worker_rows(self) -> Select[Any]:
-        workers = self._workers
-        return select(
-            workers.c.id, workers.c.name, workers.c.started_at, workers.c.lease_until
-        ).order_by(workers.c.started_at)
+        workers, lanes = self._workers, self._lanes
+        leased = select(func.count()).where(lanes.c.owner == workers.c.id).scalar_subquery()
+        told = (workers.c.id, workers.c.name, workers.c.started_at, workers.c.lease_until)
+        return select(*told, leased.label("lanes")).order_by(workers.c.started_at)
 
 
 def _record(

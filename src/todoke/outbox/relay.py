@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -10,11 +10,12 @@ from sqlalchemy import Connection
 from todoke.work.desk import LOOK_AGAIN, Desk, may_wait, no_handler
 from todoke.work.handler import Handler
 from todoke.work.item import Item
-from todoke.work.lease import Registers, registered
+from todoke.work.lease import Registers, Service, registered
 from todoke.work.perform import Call
 from todoke.work.settle import Dead, Later, Processed, Settlement
 
-Land = Callable[[Connection, Item, Sequence[str]], None]
+Land = Callable[[Connection, Item, Mapping[str, str]], None]
+HasDeliveries = Callable[[str], bool]
 
 
 class Relay:
@@ -24,35 +25,70 @@ class Relay:
         self,
         handlers: Mapping[str, Handler],
         registers: Registers,
-        living: Callable[[], Mapping[UUID, Registers]],
+        living: Callable[[], Mapping[UUID, Service]],
         refresh: Callable[[], Set[UUID]],
         desk: Desk,
         land: Land,
+        has_deliveries: HasDeliveries,
         grace: float,
     ) -> None:
         self._handlers, self._registers, self._living = handlers, registers, living
         self._refresh = refresh
         self._desk, self._land, self._grace = desk, land, grace
+        self.in_place = InPlace(has_deliveries)
 
     def prepare(self, item: Item, owner: UUID) -> Call | Settlement:
-        names = self._handlers_of(item)
-        if not names:
+        streams = self._handlers_of(item)
+        if not streams:
             # A worker that knows it may have come since this process last looked around.
             others = self._refresh() - {owner}
-            names = self._handlers_of(item)
-            if not names:
+            streams = self._handlers_of(item)
+            if not streams:
                 return self._unknown(item, alone=not others)
-        if len(names) == 1 and names[0] in self._handlers:
-            return self._desk.call(item, self._handlers[names[0]], owner)
-        return Processed(item, then=lambda connection: self._land(connection, item, names))
+        only = next(iter(streams)) if len(streams) == 1 else ""
+        if (
+            only in self._handlers
+            and streams[only] == item.stream
+            and (not item.ordered or self.in_place.may_call(only))
+        ):
+            return self._desk.call(item, self._handlers[only], owner)
+        self.in_place.note_landing(streams)
+        return Processed(item, then=lambda connection: self._land(connection, item, streams))
 
-    def _handlers_of(self, item: Item) -> list[str]:
+    def _handlers_of(self, item: Item) -> dict[str, str]:
         """Of this process and of the others: one that was just deployed is not passed over."""
-        everyone = [self._registers, *self._living().values()]
-        return sorted({name for one in everyone for name in registered(one, item)})
+        known: dict[str, str] = {}
+        for service in self._living().values():
+            known |= registered(service.registers, item)
+        return known | registered(self._registers, item)
 
     def _unknown(self, item: Item, *, alone: bool) -> Settlement:
         """Dead at once if nobody else is there to know it; otherwise after a grace time."""
         if not alone and may_wait(item, self._grace):
             return Later(item, LOOK_AGAIN, spared=True)
         return Dead(item, no_handler(item))
+
+
+class InPlace:
+    """Whether a handler may be called in place, or its event must queue up as a delivery.
+
+    An event that went to several handlers has left deliveries. Where the next goes to one of them
+    only, what is left comes first. That is looked up once for lanes just taken over; from then on
+    nobody else makes deliveries from them.
+    """
+
+    def __init__(self, has_deliveries: HasDeliveries) -> None:
+        self._has_deliveries = has_deliveries
+        self._clear: set[str] = set()
+
+    def may_call(self, handler: str) -> bool:
+        if handler not in self._clear and not self._has_deliveries(handler):
+            self._clear.add(handler)
+        return handler in self._clear
+
+    def note_landing(self, handlers: Iterable[str]) -> None:
+        self._clear.difference_update(handlers)
+
+    def forget(self) -> None:
+        """Lanes were taken over: their former owner may have left deliveries."""
+        self._clear.clear()

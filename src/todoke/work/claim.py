@@ -1,17 +1,20 @@
-"""Taking work: one statement marks up to `limit` rows as this process's and counts the attempt.
+"""Taking work: up to `limit` rows become this process's, and their attempt is counted.
 
 Rows are found by their state, never by a cursor over ids: ids become visible in the order of
 commits, not of their drawing. Only a registered process can claim: one that was declared dead
-meanwhile would hold rows that nobody looks for.
+meanwhile would hold rows that nobody looks for. Ordered rows are taken only from lanes the
+process has leased, so nobody else looks at them; the others are shared by skipping locked rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     Connection,
+    Select,
     Table,
     bindparam,
     exists,
@@ -19,35 +22,67 @@ from sqlalchemy import (
     not_,
     or_,
     select,
-    true,
     update,
 )
 
 from todoke import crash
-from todoke.database import Database
+from todoke.database import Database, reading
 from todoke.work.item import READY, SUSPECT, Item
+from todoke.work.strand import UNORDERED
 from todoke.work.table import WorkTable
+
+_FIELDS = tuple(Item.__dataclass_fields__)
 
 
 class Claims:
     """Claims from one work table."""
 
     def __init__(self, table: WorkTable, workers: Table, database: Database) -> None:
-        self._ready = _statement(table, workers, database, READY, alone=False)
-        self._suspect = _statement(table, workers, database, SUSPECT, alone=True)
-        live = table.live
+        self._database, live = database, table.live
+        self._live = live
+        claim = OneStatement if database.returns_updates else TwoStatements
+        self._claim = claim(live, workers, database)
+        free = _waiting(live, READY)
+        self._unordered = self._claim.statement(_unlocked(free.where(live.c.lane == UNORDERED)))
+        self._suspect = self._claim.statement(_unlocked(_waiting(live, SUSPECT)))
+        self._ordered: dict[int, Any] = {}
+        self._some = free.with_only_columns(live.c.id).order_by(None).limit(1)
+        self._following = (
+            select(live.c.stream)
+            .where(live.c.state == bindparam("of_state"), live.c.stream > bindparam("last"))
+            .order_by(live.c.stream)
+            .limit(1)
+        )
         self._strays = (
             update(live)
             .where(live.c.owner == bindparam("claimer"), not_(database.among(live.c.id, "known")))
             .values(owner=None, alone=false(), spared=live.c.spared + 1, updated_at=database.now)
         )
 
-    def take(self, connection: Connection, owner: UUID, queue: str, limit: int) -> list[Item]:
-        return self._run(connection, self._ready, owner, queue, limit)
+    def take(self, connection: Connection, owner: UUID, stream: str, limit: int) -> list[Item]:
+        """Rows that keep no order."""
+        values = {"of_stream": stream, "at_most": limit}
+        return self._run(connection, self._unordered, owner, values, alone=False)
 
-    def take_suspect(self, connection: Connection, owner: UUID, queue: str) -> list[Item]:
+    def take_ordered(
+        self,
+        connection: Connection,
+        owner: UUID,
+        stream: str,
+        lanes: Sequence[int],
+        each: int,
+        limit: int,
+    ) -> list[Item]:
+        """The first rows of each of these lanes, in the order of their ids."""
+        values = {"of_stream": stream, "at_most": limit, "each": each}
+        values |= self._database.bound_lanes(lanes)
+        statement = self._of_lanes(len(lanes))
+        return self._run(connection, statement, owner, values, alone=False)
+
+    def take_suspect(self, connection: Connection, owner: UUID, stream: str) -> list[Item]:
         """One row that was in a process when it died, to be run with no other beside it."""
-        return self._run(connection, self._suspect, owner, queue, 1)
+        values = {"of_stream": stream, "at_most": 1}
+        return self._run(connection, self._suspect, owner, values, alone=True)
 
     def free_strays(self, connection: Connection, owner: UUID, known: Sequence[int]) -> int:
         """Free what this owner holds and does not know of; its attempt does not count."""
@@ -55,15 +90,122 @@ class Claims:
             values = {"claimer": owner, "known": list(known)}
             return connection.execute(self._strays, values).rowcount
 
-    def _run(
-        self, connection: Connection, statement: object, owner: UUID, queue: str, limit: int
-    ) -> list[Item]:
-        values = {"claimer": owner, "of_queue": queue, "at_most": limit}
+    def any_wait(self, connection: Connection, stream: str) -> bool:
+        """Something of the stream is to be claimed, by whomever."""
+        with reading(connection):
+            return connection.execute(self._some, {"of_stream": stream}).first() is not None
+
+    def streams(self, connection: Connection, state: str = READY) -> list[str]:
+        """Every stream that has such rows, each found by one step through the index."""
+        found = [""]
         with connection.begin():
-            rows = connection.execute(statement, values).all()  # type: ignore[call-overload]
+            while following := self._stream_after(connection, state, found[-1]):
+                found.append(following)
+        return found[1:]
+
+    def _stream_after(self, connection: Connection, state: str, last: str) -> str | None:
+        values = {"of_state": state, "last": last}
+        return connection.execute(self._following, values).scalar()
+
+    def _of_lanes(self, count: int) -> Any:
+        if count not in self._ordered:
+            live = self._live
+            first = self._database.first_of_each(live.c.lane, _waiting(live, READY), "each", count)
+            self._ordered[count] = self._claim.statement(first.limit(bindparam("at_most")))
+        return self._ordered[count]
+
+    def _run(
+        self,
+        connection: Connection,
+        statement: Any,
+        owner: UUID,
+        values: dict[str, Any],
+        *,
+        alone: bool,
+    ) -> list[Item]:
+        with connection.begin():
+            values |= {"claimer": owner, "run_alone": alone}
+            items = self._claim.run(connection, statement, values)
             crash.point("claim.before_commit")
         crash.point("claim.after_commit")
-        return sorted((Item(*row) for row in rows), key=lambda item: (item.priority, item.id))
+        return sorted(items, key=lambda item: (item.priority, item.id))
+
+
+class OneStatement:
+    """A claim where UPDATE can answer the rows it changed."""
+
+    def __init__(self, live: Table, workers: Table, database: Database) -> None:
+        self._live, self._database = live, database
+        # Locked against the rescuer's DELETE, and not against the lease's renewal.
+        self._registered = (
+            select(workers.c.id)
+            .where(workers.c.id == bindparam("claimer"))
+            .with_for_update(read=True, key_share=True)
+        )
+
+    def statement(self, wanted: Select[Any]) -> Any:
+        live = self._live
+        return (
+            update(live)
+            .where(self._database.chosen(live.c.id, wanted), exists(self._registered))
+            .where(live.c.owner.is_(None))
+            .values(
+                owner=bindparam("claimer"),
+                attempt=live.c.attempt + 1,
+                claimed_at=self._database.now,
+                alone=bindparam("run_alone"),
+                started=false(),
+            )
+            .returning(*(live.c[name] for name in _FIELDS))
+        )
+
+    def run(self, connection: Connection, statement: Any, values: dict[str, Any]) -> list[Item]:
+        return [Item(*row) for row in connection.execute(statement, values)]
+
+
+class TwoStatements:
+    """A claim where it cannot: look, with locks, then mark."""
+
+    def __init__(self, live: Table, workers: Table, database: Database) -> None:
+        self._live = live
+        self._now = select(database.now)
+        self._registered = (
+            select(workers.c.id)
+            .where(workers.c.id == bindparam("claimer"))
+            .with_for_update(read=True)
+        )
+        self._mark = (
+            update(live)
+            .where(live.c.id.in_(bindparam("ids", expanding=True)), live.c.owner.is_(None))
+            .values(
+                owner=bindparam("claimer"),
+                attempt=live.c.attempt + 1,
+                claimed_at=bindparam("at"),
+                alone=bindparam("run_alone"),
+                started=false(),
+            )
+        )
+        self._read = select(*(live.c[name] for name in _FIELDS)).where(
+            live.c.id.in_(bindparam("ids", expanding=True)),
+            live.c.owner == bindparam("claimer"),
+        )
+
+    def statement(self, wanted: Select[Any]) -> Any:
+        return wanted
+
+    def run(self, connection: Connection, statement: Any, values: dict[str, Any]) -> list[Item]:
+        me = {"claimer": values["claimer"]}
+        if connection.execute(self._registered, me).first() is None:
+            return []
+        looked_at = {k: v for k, v in values.items() if k not in ("claimer", "run_alone")}
+        ids = list(connection.execute(statement, looked_at).scalars())
+        if not ids:
+            return []
+        at = connection.execute(self._now).scalar_one()
+        mark = {**me, "ids": ids, "at": at, "run_alone": values["run_alone"]}
+        connection.execute(self._mark, mark)
+        rows = connection.execute(self._read, {**me, "ids": ids})
+        return [Item(*row) for row in rows]
 
 
 class Suspects:
@@ -81,33 +223,15 @@ class Suspects:
             return bool(connection.execute(self._any).scalar_one())
 
 
-def _statement(
-    table: WorkTable, workers: Table, database: Database, state: str, *, alone: bool
-) -> object:
-    live = table.live
-    # Locked against the rescuer's DELETE, and not against the lease's renewal.
-    registered = (
-        select(workers.c.id)
-        .where(workers.c.id == bindparam("claimer"))
-        .with_for_update(read=True, key_share=True)
-    )
-    wanted = (
+def _waiting(live: Table, state: str) -> Select[Any]:
+    """Free rows of a stream, first things first."""
+    return (
         select(live.c.id)
-        .where(live.c.state == state, live.c.queue == bindparam("of_queue"))
+        .where(live.c.state == state, live.c.stream == bindparam("of_stream"))
         .where(live.c.owner.is_(None))
         .order_by(live.c.priority, live.c.id)
-        .limit(bindparam("at_most"))
-        .with_for_update(skip_locked=True)
     )
-    return (
-        update(live)
-        .where(database.chosen(live.c.id, wanted), exists(registered))
-        .values(
-            owner=bindparam("claimer"),
-            attempt=live.c.attempt + 1,
-            claimed_at=database.now,
-            alone=true() if alone else false(),
-            started=false(),
-        )
-        .returning(*(live.c[name] for name in Item.__dataclass_fields__))
-    )
+
+
+def _unlocked(rows: Select[Any]) -> Select[Any]:
+    return rows.limit(bindparam("at_most")).with_for_update(skip_locked=True)

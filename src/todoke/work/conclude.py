@@ -96,7 +96,7 @@ class Conclusions:
         if kind == "permanent":
             return Dead(item, failure)
         if kind == "timeout" and handler.asks and started:
-            return Dead(item, outcome_unknown(item))
+            return Dead(item, outcome_unknown(item), final=True)
         if kind == "business":
             return self._business(item, handler, error, failure)
         after = error.after if isinstance(error, TransientError) else None

@@ -48,14 +48,14 @@ class Desk:
 
     def call(self, item: Item, handler: Handler, owner: UUID) -> Call | Settlement:
         if item.deliver_before is not None and item.deliver_before <= self._clock.now():
-            return Dead(item, _expired(item))
+            return Dead(item, _expired(item), final=True)
         kind = _event_class(item, handler)
         if kind is None:
             return self._newer(item, handler)
         try:
             event = kind.model_validate_json(item.body)
         except ValidationError as error:
-            return Dead(item, _invalid(item, error))
+            return Dead(item, _invalid(item, error), final=True)
         return self._ready_call(item, handler, event, owner)
 
     def _ready_call(

@@ -11,10 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
 from todoke.errors import ErrorClass, InvalidOption, WrongSession
+from todoke.limits import Bounds
 from todoke.message import Event, Message
 from todoke.outcome import Outcome
 from todoke.retry import Backoff
 from todoke.work.attempt import Attempt
+from todoke.work.strand import DEFAULT_QUEUE, stream_name
 
 OnCrash: TypeAlias = Literal["retry", "ask"]
 CallNext: TypeAlias = Callable[[Attempt], Coroutine[Any, Any, Outcome]]
@@ -43,11 +45,19 @@ class Handler:
     retry: Backoff
     timeout: float
     on_crash: OnCrash
-    queue: str = "default"
+    queue: str = DEFAULT_QUEUE
+    followers: str | None = None
+    bounds: Bounds | None = None
     middleware: tuple[Middleware, ...] = ()
     classifiers: tuple[tuple[type[BaseException], Classifier], ...] = ()
     publishes: tuple[type[Event], ...] | None = None
     session_parameter: str | None = field(default=None)
+
+    @property
+    def stream(self) -> str:
+        """Where its deliveries lie; what goes to a destination lies apart."""
+        destination = self.bounds.destination if self.bounds else None
+        return stream_name(self.context, self.queue, destination)
 
     @property
     def asks(self) -> bool:

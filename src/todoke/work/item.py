@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from todoke.errors import ErrorClass
+from todoke.work.strand import UNORDERED
+
 READY, LATER, HELD, SUSPECT = "ready", "later", "held", "suspect"
 """Where a living row stands: to be claimed, not before its time, behind its key, alone only."""
 
@@ -15,12 +18,15 @@ class Item:
     id: int
     message_id: UUID
     context: str
-    queue: str
+    stream: str
     priority: int
     type: str
     version: int
     aggregate: str
     key: str
+    strand: int
+    lane: int
+    followers: str
     handler: str | None
     body: str
     headers: str | None
@@ -28,9 +34,14 @@ class Item:
     attempt: int
     spared: int
     crashes: int
+    alone: bool
     deliver_before: datetime | None
     created_at: datetime
     claimed_at: datetime
+
+    @property
+    def ordered(self) -> bool:
+        return self.lane != UNORDERED
 
     @property
     def number(self) -> int:
@@ -42,7 +53,7 @@ class Item:
 class Failure:
     """Why an attempt did not succeed, in the words of the dead letters."""
 
-    error_class: str
+    error_class: ErrorClass
     code: str
     message: str
     traceback: str = ""

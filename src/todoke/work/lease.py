@@ -11,31 +11,46 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Table, Uuid, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, bindparam, delete, insert, select, update
 
 from todoke import codec
-from todoke.database import Database
-from todoke.databases.sqlite import READ_ONLY
+from todoke.database import READ_ONLY, UNIQUE_ID, Database
 from todoke.work.item import Item
+from todoke.work.strand import context_of, queue_of
 
 try:
     import fcntl
 except ImportError:  # pragma: no cover - a system without flock keeps its leases in rows
     fcntl = None  # type: ignore[assignment]
 
-Registers = Mapping[str, Sequence[str]]
-"""context/type, or */type -> names of the handlers a process has for it."""
+Registers = Mapping[str, Mapping[str, str]]
+"""context/type, or */type -> the handlers a process has for it, each with its stream."""
 
 
-def registered(registers: Registers, item: Item) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What a process has handlers for, and what it claims."""
+
+    registers: Registers
+    queues: Mapping[str, int]
+    contexts: Sequence[str] | None = None
+
+    def serves(self, stream: str) -> bool:
+        """None are all contexts."""
+        context, queue = context_of(stream), queue_of(stream)
+        return queue in self.queues and (self.contexts is None or context in self.contexts)
+
+
+def registered(registers: Registers, item: Item) -> dict[str, str]:
     """The handlers of an event, by its context and type or by its type alone."""
-    kinds = (f"{item.context}/{item.type}", f"*/{item.type}")
-    return [name for kind in kinds for name in registers.get(kind, ())]
+    either = registers.get(f"*/{item.type}", {})
+    return {**registers.get(f"{item.context}/{item.type}", {}), **either}
 
 
 class RowLeases:
@@ -44,9 +59,15 @@ class RowLeases:
     options: Mapping[str, Any] = {}
     """What a renewal asks of its connection."""
 
-    def __init__(self, workers: Table, database: Database, seconds: float) -> None:
-        self.seconds = seconds
-        me = workers.c.id == bindparam("me", type_=Uuid())
+    def __init__(
+        self,
+        workers: Table,
+        database: Database,
+        seconds: float,
+        *free: Callable[[Connection, UUID], object],
+    ) -> None:
+        self.seconds, self._free = seconds, free
+        me = workers.c.id == bindparam("me", type_=UNIQUE_ID)
         self._renew = (
             update(workers)
             .where(me)
@@ -63,16 +84,23 @@ class RowLeases:
             renewed_at=database.now,
             lease_until=database.after("lease"),
         )
-        self._known = select(workers.c.id, workers.c.registers)
+        self._known = select(
+            workers.c.id, workers.c.registers, workers.c.queues, workers.c.contexts
+        )
         self._living = self._known.where(
             workers.c.lease_until >= database.now, workers.c.stopping.is_(False)
         )
 
-    def register(
-        self, connection: Connection, me: UUID, name: str, queues: object, registers: Registers
-    ) -> None:
-        told = {"queues": codec.dump(queues), "registers": codec.dump(dict(registers))}
-        row = {"id": me, "name": name, **told, "lease": self.seconds}
+    def register(self, connection: Connection, me: UUID, name: str, service: Service) -> None:
+        contexts = service.contexts
+        row = {
+            "id": me,
+            "name": name,
+            "queues": codec.dump(dict(service.queues)),
+            "contexts": None if contexts is None else codec.dump(list(contexts)),
+            "registers": codec.dump({kind: dict(of) for kind, of in service.registers.items()}),
+            "lease": self.seconds,
+        }
         connection.execute(self._register, row)
 
     def renew(self, connection: Connection, me: UUID) -> bool:
@@ -81,16 +109,18 @@ class RowLeases:
         return written == 1
 
     def deregister(self, connection: Connection, me: UUID) -> None:
+        """End a process: whatever else it had leased ends with it."""
         connection.execute(self._drop, {"me": me})
+        for free in self._free:
+            free(connection, me)
 
     def expired(self, connection: Connection) -> list[UUID]:
         """Processes whose lease ran out; their rows stay locked until the transaction ends."""
         return list(connection.execute(self._expired).scalars())
 
-    def living(self, connection: Connection) -> dict[UUID, Registers]:
-        """What each live process has handlers for."""
-        rows = connection.execute(self._living)
-        return {row.id: codec.load_object(row.registers) for row in rows}
+    def living(self, connection: Connection) -> dict[UUID, Service]:
+        """What each live process does."""
+        return {row.id: _service(row) for row in connection.execute(self._living)}
 
 
 class FileLeases(RowLeases):
@@ -99,19 +129,24 @@ class FileLeases(RowLeases):
     # A renewal only reads: it must not wait for a handler that holds the only write lock.
     options: Mapping[str, Any] = {READ_ONLY: True}
 
-    def __init__(self, workers: Table, database: Database, seconds: float, directory: Path) -> None:
-        super().__init__(workers, database, seconds)
+    def __init__(
+        self,
+        workers: Table,
+        database: Database,
+        seconds: float,
+        *free: Callable[[Connection, UUID], object],
+        directory: Path,
+    ) -> None:
+        super().__init__(workers, database, seconds, *free)
         self._directory = directory
         self._held: dict[UUID, int] = {}
 
-    def register(
-        self, connection: Connection, me: UUID, name: str, queues: object, registers: Registers
-    ) -> None:
+    def register(self, connection: Connection, me: UUID, name: str, service: Service) -> None:
         self._directory.mkdir(mode=0o700, exist_ok=True)
         descriptor = os.open(self._file(me), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         self._held[me] = descriptor
-        super().register(connection, me, name, queues, registers)
+        super().register(connection, me, name, service)
 
     def renew(self, connection: Connection, me: UUID) -> bool:
         try:
@@ -131,9 +166,9 @@ class FileLeases(RowLeases):
             self._remove(one)
         return gone
 
-    def living(self, connection: Connection) -> dict[UUID, Registers]:
+    def living(self, connection: Connection) -> dict[UUID, Service]:
         rows = connection.execute(self._known)
-        return {row.id: codec.load_object(row.registers) for row in rows if self._is_alive(row.id)}
+        return {row.id: _service(row) for row in rows if self._is_alive(row.id)}
 
     def _is_alive(self, one: UUID) -> bool:
         try:
@@ -162,9 +197,19 @@ class FileLeases(RowLeases):
 
 
 def leases_for(
-    workers: Table, database: Database, seconds: float, beside: Path | None
+    workers: Table,
+    database: Database,
+    seconds: float,
+    *free: Callable[[Connection, UUID], object],
+    beside: Path | None,
 ) -> RowLeases:
     """Files where SQLite has a file to lie beside, rows elsewhere."""
     if beside is not None and fcntl is not None:
-        return FileLeases(workers, database, seconds, beside)
-    return RowLeases(workers, database, seconds)
+        return FileLeases(workers, database, seconds, *free, directory=beside)
+    return RowLeases(workers, database, seconds, *free)
+
+
+def _service(row: Row[Any, Any, Any, Any]) -> Service:
+    contexts = None if row.contexts is None else codec.load(row.contexts)
+    queues, registers = codec.load_object(row.queues), codec.load_object(row.registers)
+    return Service(registers, queues, contexts)

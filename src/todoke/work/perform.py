@@ -30,7 +30,7 @@ from todoke.work.conclude import Conclusions
 from todoke.work.handler import CallNext, Handler, Middleware
 from todoke.work.inject import Providers
 from todoke.work.item import Item
-from todoke.work.settle import Later, Settlement, Settling, Then
+from todoke.work.settle import HandedBack, Later, Settled, Settlement, Settling, Then
 
 T = TypeVar("T")
 
@@ -73,6 +73,9 @@ class Call:
     needs_attempt_scope: bool = False
     started: float | None = None
     given_up: bool = False
+    waits: bool = True
+    withheld: Callable[[], bool] | None = None
+    probe: bool = False
     session_mark: Any = None
     turn: deque[threading.Lock] = field(default_factory=deque)
 
@@ -97,17 +100,19 @@ class Performer:
         database: Database,
         conclusions: Conclusions,
         providers: Providers,
+        holds_lease: Callable[[UUID], bool],
     ) -> None:
         self._engine, self._async_engine = engine, async_engine
         self._database, self._conclusions = database, conclusions
-        self._providers = providers
+        self._providers, self._holds_lease = providers, holds_lease
         # Where one transaction writes at a time, sessions queue up here instead of spinning there.
         self.queues_up = database.one_writer
         self._writing = threading.Lock()
 
     def perform(self, call: Call) -> Answer:
         """Run a `def` handler, in whatever thread this is."""
-        self._begin(call)
+        if not self._begin(call):
+            return HandedBack(call.item)
         try:
             if call.handler.session_parameter is not None:
                 return self._rerun(call, self._in_session)
@@ -123,7 +128,8 @@ class Performer:
 
     async def perform_async(self, call: Call) -> Answer:
         """Run an `async def` handler on the event loop."""
-        self._begin(call)
+        if not self._begin(call):
+            return HandedBack(call.item)
         try:
             async with asyncio.timeout(call.handler.timeout):
                 if call.handler.session_parameter is not None:
@@ -146,8 +152,8 @@ class Performer:
         with (
             self._turn(call),
             self._connect() as connection,
-            _marked(call, self._database.session_mark(connection)),
             connection.begin() as transaction,
+            _marked(call, self._database.session_mark(connection)),
         ):
             if not call.settling.settle_first(connection, call.owner, call.item):
                 return self._already(connection, call)
@@ -159,6 +165,7 @@ class Performer:
                     return self._conclusions.settle(call.item, call.handler, outcome, then)
                 _still_open(transaction.is_active, call)
                 _finish(session, then)
+                _let_go_on(connection, call)
                 crash.point("handler.before_commit")
                 transaction.commit()
         crash.point("handler.after_commit")
@@ -187,9 +194,9 @@ class Performer:
     async def _in_async_session(self, call: Call) -> Answer:
         async with AsyncExitStack() as stack:
             connection = await self._connect_async(stack)
+            transaction = await stack.enter_async_context(connection.begin())
             mark = await connection.run_sync(self._database.session_mark)
             stack.enter_context(_marked(call, mark))
-            transaction = await stack.enter_async_context(connection.begin())
             if not await self._settle_first(connection, call):
                 return await connection.run_sync(self._already, call)
             crash.point("handler.after_guard")
@@ -200,6 +207,7 @@ class Performer:
                     return self._conclusions.settle(call.item, call.handler, outcome, then)
                 _still_open(transaction.is_active, call)
                 await session.run_sync(_finish, then)
+                await connection.run_sync(_let_go_on, call)
                 crash.point("handler.before_commit")
                 await transaction.commit()
         crash.point("handler.after_commit")
@@ -249,9 +257,13 @@ class Performer:
             outcome = await _chain(call.handler.middleware, innermost)(call.attempt)
         return outcome, kept[0]
 
-    def _begin(self, call: Call) -> None:
+    def _begin(self, call: Call) -> bool:
+        """False when it must not begin any more: its destination rests, or it is not ours."""
         crash.point("handler.before_start")
+        if (call.withheld is not None and call.withheld()) or not self._holds_lease(call.owner):
+            return False
         call.started = self._database.clock.monotonic()
+        return True
 
     @contextmanager
     def _turn(self, call: Call) -> Iterator[None]:
@@ -308,6 +320,12 @@ def _finish(session: Session, then: Then | None) -> None:
     session.commit()
     if then is not None:
         then(connection)
+
+
+def _let_go_on(connection: Connection, call: Call) -> None:
+    """A suspect's lane may be another worker's, so nobody else lifts the barrier at it."""
+    if call.item.alone and call.item.ordered:
+        call.settling.pass_on(connection, [call.item], Settled())
 
 
 def _still_open(is_active: bool, call: Call) -> None:

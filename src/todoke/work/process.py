@@ -14,11 +14,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from todoke import crash
+from todoke.bell import Ear
+from todoke.clock import Clock
 from todoke.database import Database
 from todoke.identity import Identities
 from todoke.loop import Loop, Tick
 from todoke.telemetry import log
-from todoke.work.lease import Registers, RowLeases
+from todoke.work.lease import RowLeases, Service
 from todoke.work.worker import Worker
 
 
@@ -33,37 +35,54 @@ class Membership:
         self,
         leases: RowLeases,
         identities: Identities,
-        queues: object,
-        registers: Registers,
+        service: Service,
+        clock: Clock,
         *,
         renew: float,
     ) -> None:
         self._leases, self._identities = leases, identities
-        self._queues, self._registers = queues, registers
+        self._service, self._clock = service, clock
         self._renew = renew
+        self._renewed: float | None = None
         self.is_ticking: Callable[[], bool] = lambda: True
         self.id: UUID | None = None
-        self.living: dict[UUID, Registers] = {}
+        self.living: dict[UUID, Service] = {}
 
     def owner(self) -> UUID | None:
-        return self.id
+        """This process's id; None as long as its lease is in doubt, so that nothing is begun."""
+        return self.id if self.id is not None and self.holds_lease(self.id) else None
+
+    def holds_lease(self, owner: UUID) -> bool:
+        """A process that was stopped for too long must not begin with what it still has in hand."""
+        if owner != self.id:
+            return False
+        renewed = self._renewed
+        return renewed is None or self._clock.monotonic() - renewed < self._leases.seconds
+
+    def look_around(self, connection: Connection) -> dict[UUID, Service]:
+        """Who else is alive by now."""
+        self.living = self._leases.living(connection)
+        return self.living
 
     def join(self, connection: Connection) -> None:
-        fresh = self._identities.draw()
+        fresh, self._renewed = self._identities.draw(), None
         name = f"{socket.gethostname()}:{os.getpid()}"
         with connection.begin():
-            self._leases.register(connection, fresh, name, self._queues, self._registers)
-            self.living = self._leases.living(connection)
+            self._leases.register(connection, fresh, name, self._service)
+            self.look_around(connection)
         self.id = fresh
 
     def tick(self, connection: Connection) -> float:
         """Renew; a process that was declared dead starts again under a new id."""
+        before = self._clock.monotonic()
         if self.id is None:
             self.join(connection)
         elif self.is_ticking():
             self._renew_or_rejoin(connection)
         else:
             log.error("the worker's loop has stopped ticking: its lease is not renewed")
+            return self._renew
+        self._renewed = before
         return self._renew
 
     def leave(self, connection: Connection) -> None:
@@ -76,7 +95,7 @@ class Membership:
         assert self.id is not None  # noqa: S101
         with connection.execution_options(**self._leases.options).begin():
             renewed = self._leases.renew(connection, self.id)
-            self.living = self._leases.living(connection)
+            self.look_around(connection)
         crash.point("lease.after_renewal")
         if not renewed:
             log.error("worker %s lost its lease: what it holds belongs to others now", self.id)
@@ -100,12 +119,14 @@ class Process:
         worker: Worker,
         membership: Membership,
         keepers: Sequence[Agent],
+        ear: Ear,
         connect: Callable[[], Connection],
         database: Database,
         *,
         lease_seconds: float,
     ) -> None:
         self._worker, self._membership, self._connect = worker, membership, connect
+        self.ear = ear
         self._database, self._lease_seconds = database, lease_seconds
         self._work = self._loop("worker", worker.tick)
         self._others = [
@@ -125,6 +146,7 @@ class Process:
             self._membership.join(connection)
         for loop in (self._work, *self._others):
             loop.start()
+        self.ear.start()
 
     def wake(self) -> None:
         """Look for work now: something was published, readied or answered."""
@@ -136,6 +158,7 @@ class Process:
 
     def stop(self, drain_seconds: float) -> Ending:
         """Claim no more, let handlers end until the time is up, hand the rest back, leave."""
+        self.ear.stop()
         self._worker.stopping = True
         self._work.wake()
         for keeper in self._others[1:]:

@@ -4,6 +4,8 @@ Who is to blame for the crash? Rows that were merely claimed along with the culp
 every returned row becomes a suspect, which runs alone from then on; only a crash while alone
 counts, and the third one makes a dead letter. Surviving a lonely run clears the suspicion.
 
+Of a strand only the first becomes a suspect: the others are held behind it.
+
 A handler declared `on_crash="ask"` marked its row before it started: what it did is unknown, so
 the row becomes a dead letter and a person decides.
 """
@@ -17,7 +19,6 @@ from sqlalchemy import (
     Connection,
     Integer,
     Table,
-    Uuid,
     bindparam,
     false,
     or_,
@@ -26,13 +27,15 @@ from sqlalchemy import (
 )
 
 from todoke import crash
-from todoke.database import Database
+from todoke.database import UNIQUE_ID, Database
 from todoke.telemetry import Counts, log
 from todoke.work.conclude import outcome_unknown
-from todoke.work.item import SUSPECT, Failure, Item
+from todoke.work.hold import Place
+from todoke.work.item import HELD, SUSPECT, Failure, Item
+from todoke.work.lanes import LaneLeases
 from todoke.work.lease import RowLeases
-from todoke.work.settle import Bury
-from todoke.work.table import WorkTable
+from todoke.work.settle import Bury, Dead, Settled, Settling
+from todoke.work.strand import UNORDERED
 
 CRASHED = "CRASHED"
 
@@ -42,9 +45,10 @@ class Rescuer:
 
     def __init__(
         self,
-        tables: Sequence[WorkTable],
+        settlings: Sequence[Settling],
         workers: Table,
         leases: RowLeases,
+        lanes: LaneLeases,
         database: Database,
         bury: Bury,
         *,
@@ -53,9 +57,10 @@ class Rescuer:
         counts: Counts,
         on_rescue: Callable[[], None] = lambda: None,
     ) -> None:
-        self._leases, self._poll, self._counts = leases, poll, counts
+        self._leases, self._lanes = leases, lanes
+        self._poll, self._counts = poll, counts
         self._on_rescue = on_rescue
-        self._returns = [_Return(table, workers, database, bury, poison) for table in tables]
+        self._returns = [_Return(one, workers, database, bury, poison) for one in settlings]
         self._clock, self._next_search = database.clock, 0.0
 
     def tick(self, connection: Connection) -> float:
@@ -83,18 +88,19 @@ class Rescuer:
             return []
         self._next_search = self._clock.monotonic() + 300
         found = {owner for one in self._returns for owner in one.forgotten(connection)}
-        return sorted(found)
+        return sorted(found | set(self._lanes.strangers(connection)))
 
 
 class _Return:
     """Returning from one work table."""
 
     def __init__(
-        self, table: WorkTable, workers: Table, database: Database, bury: Bury, poison: int
+        self, settling: Settling, workers: Table, database: Database, bury: Bury, poison: int
     ) -> None:
-        self._table, self._bury, self._poison = table, bury, poison
-        live = table.live
-        theirs = live.c.owner == bindparam("dead_owner", type_=Uuid())
+        self._settling, self._table = settling, settling.table
+        self._bury, self._poison = bury, poison
+        live = self._table.live
+        theirs = live.c.owner == bindparam("dead_owner", type_=UNIQUE_ID)
         self._blame = update(live).where(theirs, live.c.alone).values(crashes=live.c.crashes + 1)
         poisonous = live.c.crashes >= bindparam("poison", type_=Integer())
         self._doomed = (
@@ -102,11 +108,17 @@ class _Return:
             .where(theirs, or_(live.c.started, poisonous))
             .with_for_update()
         )
+        self._rest = (
+            select(live.c.id, live.c.strand, live.c.stream, live.c.lane)
+            .where(theirs)
+            .order_by(live.c.id)
+            .with_for_update()
+        )
         self._free = (
             update(live)
-            .where(theirs)
+            .where(database.among(live.c.id, "ids"))
             .values(
-                state=SUSPECT,
+                state=bindparam("new_state"),
                 owner=None,
                 alone=false(),
                 spared=live.c.spared + 1,
@@ -126,15 +138,43 @@ class _Return:
         doomed = connection.execute(self._doomed, {**whose, "poison": self._poison}).all()
         for *fields, started in doomed:
             self._die(connection, Item(*fields), owner, asked=started)
-        return len(doomed) + connection.execute(self._free, whose).rowcount
+        rest = [Place(*row) for row in connection.execute(self._rest, whose)]
+        suspects, held = self._in_order(connection, rest)
+        for state, ids in ((SUSPECT, suspects), (HELD, held)):
+            if ids:
+                connection.execute(self._free, {"ids": ids, "new_state": state})
+        return len(doomed) + len(rest)
 
     def forgotten(self, connection: Connection) -> list[UUID]:
         return list(connection.execute(self._strangers).scalars())
 
+    def _in_order(
+        self, connection: Connection, rows: Sequence[Place]
+    ) -> tuple[list[int], list[int]]:
+        """Who may have been the culprit, and who waits behind one."""
+        suspects, held = [], []
+        ordered = [place.strand for place in rows if place.lane != UNORDERED]
+        barriers = self._settling.holds.barriers(connection, ordered)
+        for place in rows:
+            if place.lane == UNORDERED:
+                suspects.append(place.id)
+            elif place.id > barriers.get(place.strand, place.id):
+                held.append(place.id)
+            else:
+                suspects.append(place.id)
+                self._settling.holds.block(connection, place)
+                barriers[place.strand] = place.id
+        return suspects, held
+
     def _die(self, connection: Connection, item: Item, owner: UUID, *, asked: bool) -> None:
         live = self._table.live
         guard = (live.c.id == item.id) & (live.c.owner == owner)
-        self._bury(connection, self._table, guard, item, _verdict(item, asked=asked))
+        dead = Dead(item, _verdict(item, asked=asked), final=True)
+        self._bury(connection, self._table, guard, item, dead.failure)
+        if item.ordered and self._settling.opens(dead):
+            self._settling.pass_on(connection, [item], Settled())
+        elif item.ordered:
+            self._settling.holds.block(connection, Place.of(item))
 
 
 def _verdict(item: Item, *, asked: bool) -> Failure:

@@ -4,8 +4,11 @@
     later     ──▶ same row, a later time (retry, snooze, not known here)
     handed back ▶ same row, free at once
 
+    held      ──▶ same row, behind its key
+
 A row that another attempt owns by now is left alone, counted as fenced, and nothing that was to
-be written along with it is written.
+be written along with it is written. Where order is kept, a head that must be tried again, or dies
+and parks, gets a barrier in the same transaction; a head that is settled lets its strand go on.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
 from sqlalchemy import (
@@ -22,7 +25,6 @@ from sqlalchemy import (
     Connection,
     Integer,
     Text,
-    Uuid,
     and_,
     bindparam,
     case,
@@ -35,7 +37,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql import ColumnElement
 
-from todoke.database import Database
+from todoke.database import UNIQUE_ID, Database
+from todoke.work.hold import Holds, Place
 from todoke.work.item import LATER, Failure, Item
 from todoke.work.table import CARRIED, ERROR, TOLD, WorkTable
 
@@ -64,8 +67,11 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Dead:
+    """Given up; final where not even `followers="block"` may try it again."""
+
     item: Item
     failure: Failure
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,27 @@ class HandedBack:
     item: Item
 
 
-Settlement: TypeAlias = Processed | Later | Dead | HandedBack
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Claimed behind a head that did not get through; waits for it, the attempt does not count."""
+
+    item: Item
+
+
+Settlement: TypeAlias = Processed | Later | Dead | HandedBack | Held
+
+
+class Fate(Protocol):
+    """What becomes of a key when an item of it runs out of attempts."""
+
+    def followers(self, item: Item) -> str:
+        """park, skip or block."""
+        ...
+
+    def longest_wait(self, item: Item) -> float:
+        """Seconds between the attempts of one that never dies."""
+        ...
+
 
 Bury: TypeAlias = Callable[[Connection, WorkTable, ColumnElement[bool], Item, Failure], bool]
 
@@ -89,6 +115,7 @@ class Settled:
     dead: int = 0
     handed_back: int = 0
     fenced: list[Item] = field(default_factory=list)
+    barriers: list[tuple[Item, int | None]] = field(default_factory=list)
 
 
 def fence(
@@ -97,7 +124,7 @@ def fence(
     """The guard of every final write: still this owner's, still this attempt."""
     live = table.live
     return and_(
-        live.c.owner == bindparam("fence_owner", owner, type_=Uuid()),
+        live.c.owner == bindparam("fence_owner", owner, type_=UNIQUE_ID),
         live.c.attempt == bindparam("fence_attempt", attempt, type_=Integer()),
     )
 
@@ -105,9 +132,16 @@ def fence(
 class Settling:
     """Writes settlements of one work table."""
 
-    def __init__(self, table: WorkTable, database: Database, bury: Bury) -> None:
-        self.table = table
-        self._bury = bury
+    def __init__(
+        self,
+        table: WorkTable,
+        database: Database,
+        bury: Bury,
+        holds: Holds,
+        fate: Fate,
+    ) -> None:
+        self.table, self.holds = table, holds
+        self._bury, self._fate = bury, fate
         self._move = _Move(table, database)
         self._later = _later(table, database)
         self._hand_back = _hand_back(table, database)
@@ -115,7 +149,11 @@ class Settling:
         self._was_settled = _was_settled(table)
 
     def settle(
-        self, connection: Connection, owner: UUID, settlements: Sequence[Settlement]
+        self,
+        connection: Connection,
+        owner: UUID,
+        settlements: Sequence[Settlement],
+        is_held: Callable[[Item], bool] = lambda _item: True,
     ) -> Settled:
         """Write all of them in the caller's transaction."""
         settled = Settled()
@@ -126,17 +164,39 @@ class Settling:
                 case Later():
                     written = self._postpone(connection, owner, settlement)
                     settled.later += written
-                case Dead(item, failure):
+                case Dead(item, failure, _):
                     written = self._dies(connection, owner, item, failure)
                     settled.dead += written
                 case HandedBack(item):
                     written = self._guarded(connection, self._hand_back, owner, item)
                     settled.handed_back += written
-                case _:
+                case Held(item):
+                    written = self.holds.set_back(connection, owner, [item.id])
+                case Processed():
                     continue
             if not written:
                 settled.fenced.append(settlement.item)
+        self._keep_order(connection, settlements, settled, is_held)
         return settled
+
+    def opens(self, settlement: Settlement) -> bool:
+        """What follows in its strand may go on."""
+        if isinstance(settlement, Dead):
+            return self._fate.followers(settlement.item) == "skip"
+        return isinstance(settlement, Processed)
+
+    def spared(self, settlement: Settlement) -> Settlement:
+        """The same, but for one whose key is declared to wait for it for ever."""
+        match settlement:
+            case Dead(item, failure, final=False) if item.ordered:
+                if self._fate.followers(item) == "block":
+                    return Later(item, self._fate.longest_wait(item), failure)
+        return settlement
+
+    def pass_on(self, connection: Connection, items: Sequence[Item], settled: Settled) -> None:
+        """Let the strands of settled items go on, as far as they were held."""
+        now = self.holds.pass_on(connection, [Place.of(item) for item in items])
+        settled.barriers += [(item, now[item.strand]) for item in items]
 
     def settle_first(self, connection: Connection, owner: UUID, item: Item) -> bool:
         """Settle as processed before the handler runs in the same transaction.
@@ -157,16 +217,43 @@ class Settling:
     def _processed(
         self, connection: Connection, owner: UUID, wishes: Sequence[Processed], settled: Settled
     ) -> None:
+        moved: set[int] = set()
         for note, attempt, group in _groups(wishes):
             ids = [wish.item.id for wish in group]
-            moved = self._move.run(connection, owner, attempt, ids, note)
-            settled.processed += len(moved)
-            for wish in group:
-                if wish.item.id in moved:
-                    if wish.then is not None:
-                        wish.then(connection)
-                elif not self.was_settled(connection, owner, wish.item):
-                    settled.fenced.append(wish.item)
+            moved |= self._move.run(connection, owner, attempt, ids, note)
+        settled.processed += len(moved)
+        # In the order they were claimed in: what they write keeps that order.
+        for wish in wishes:
+            if wish.item.id in moved:
+                if wish.then is not None:
+                    wish.then(connection)
+            elif not self.was_settled(connection, owner, wish.item):
+                settled.fenced.append(wish.item)
+
+    def _keep_order(
+        self,
+        connection: Connection,
+        settlements: Sequence[Settlement],
+        settled: Settled,
+        is_held: Callable[[Item], bool],
+    ) -> None:
+        fenced = {item.id for item in settled.fenced}
+        self._look_behind(connection, [item for item in settled.fenced if item.ordered], settled)
+        ordered = [one for one in settlements if one.item.ordered and one.item.id not in fenced]
+        gone = [one.item for one in ordered if self.opens(one) and is_held(one.item)]
+        if gone:
+            self.pass_on(connection, gone, settled)
+        for one in ordered:
+            if isinstance(one, Later | Dead) and not self.opens(one):
+                self.holds.block(connection, Place.of(one.item))
+                settled.barriers.append((one.item, one.item.id))
+
+    def _look_behind(
+        self, connection: Connection, fenced: Sequence[Item], settled: Settled
+    ) -> None:
+        """Perhaps it was this very settlement, and only the reply to its commit was lost."""
+        barriers = self.holds.barriers(connection, (item.strand for item in fenced))
+        settled.barriers += [(item, barriers.get(item.strand)) for item in fenced]
 
     def _postpone(self, connection: Connection, owner: UUID, later: Later) -> int:
         failure = later.failure
@@ -211,7 +298,9 @@ class _Move:
             source = self._delete.returning(*(live.c[name] for name in names)).cte("gone")
             rows = select(*(source.c[name] for name in names), note, database.now)
         else:
+            # Locked while read, or a rescue between reading and deleting would double it.
             rows = select(*(live.c[name] for name in names), note, database.now).where(mine)
+            rows = rows.with_for_update()
         self._one_statement = database.kind == "postgresql"
         self._insert = (
             insert(history)
@@ -290,6 +379,6 @@ def _was_settled(table: WorkTable) -> Any:
     history = table.history
     return select(history.c.id).where(
         history.c.id == bindparam("this_id", type_=BigInteger()),
-        history.c.owner == bindparam("fence_owner", type_=Uuid()),
+        history.c.owner == bindparam("fence_owner", type_=UNIQUE_ID),
         history.c.attempt == bindparam("fence_attempt", type_=Integer()),
     )

@@ -1,8 +1,8 @@
 """The shape of living work, of its history, and of the worker processes.
 
-The claim index is (state, queue, priority, id) and a claim writes none of its columns, so that
-PostgreSQL can update the row in place (HOT). Settled rows leave the live table: it stays small,
-whatever the history holds.
+The claim index is (state, stream, lane, priority, id) and a claim writes none of its columns, so
+that PostgreSQL can update the row in place (HOT). Settled rows leave the live table: it stays
+small, whatever the history holds.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ from sqlalchemy import (
     SmallInteger,
     String,
     Table,
-    Text,
-    Uuid,
     false,
     text,
 )
 
-from todoke.database import Database, Moment
-from todoke.work.item import LATER
+from todoke.database import LONG_TEXT, UNIQUE_ID, Database, Moment
+from todoke.work.item import HELD, LATER
 
 # Ids are never used again, not even the highest after its row was deleted: fencing relies on it.
 _BIG = BigInteger().with_variant(Integer, "sqlite")
@@ -37,13 +35,12 @@ _BIG = BigInteger().with_variant(Integer, "sqlite")
 CARRIED = (
     "message_id",
     "context",
-    "queue",
+    "stream",
     "priority",
     "type",
     "version",
     "aggregate",
     "key",
-    "lane",
     "ordered",
     "followers",
     "handler",
@@ -64,23 +61,22 @@ ERROR = ("error_class", "error_code", "error_message", "error_traceback")
 
 def carried_columns() -> list[Column[Any]]:
     return [
-        Column("message_id", Uuid(), nullable=False),
+        Column("message_id", UNIQUE_ID, nullable=False),
         Column("context", String(100), nullable=False),
-        Column("queue", String(100), nullable=False, server_default="default"),
+        Column("stream", String(302), nullable=False, server_default=""),
         Column("priority", SmallInteger, nullable=False, server_default="0"),
         Column("type", String(100), nullable=False),
         Column("version", Integer, nullable=False, server_default="1"),
         Column("aggregate", String(100), nullable=False),
         Column("key", String(255), nullable=False),
-        Column("lane", SmallInteger, nullable=False, server_default="0"),
         Column("ordered", Boolean, nullable=False, server_default=false()),
         Column("followers", String(5), nullable=False, server_default="park"),
         Column("handler", String(200)),
-        Column("body", Text, nullable=False),
-        Column("headers", Text),
+        Column("body", LONG_TEXT, nullable=False),
+        Column("headers", LONG_TEXT),
         Column("trace_context", String(255)),
         Column("key_id", String(100)),
-        Column("signature", Text),
+        Column("signature", LONG_TEXT),
         Column("max_attempts", Integer),
         Column("deliver_before", Moment()),
         Column("expires_at", Moment()),
@@ -93,7 +89,7 @@ def told_columns() -> list[Column[Any]]:
         Column("attempt", Integer, nullable=False, server_default="0"),
         Column("spared", Integer, nullable=False, server_default="0"),
         Column("crashes", SmallInteger, nullable=False, server_default="0"),
-        Column("owner", Uuid()),
+        Column("owner", UNIQUE_ID),
     ]
 
 
@@ -101,8 +97,8 @@ def error_columns() -> list[Column[Any]]:
     return [
         Column("error_class", String(20)),
         Column("error_code", String(100)),
-        Column("error_message", Text),
-        Column("error_traceback", Text),
+        Column("error_message", LONG_TEXT),
+        Column("error_traceback", LONG_TEXT),
     ]
 
 
@@ -123,6 +119,8 @@ def work_table(source: str, name: str, metadata: MetaData, database: Database) -
         Column("state", String(8), nullable=False, server_default="ready"),
         *carried_columns(),
         *told_columns(),
+        Column("strand", BigInteger, nullable=False, server_default="0"),
+        Column("lane", SmallInteger, nullable=False, server_default="0"),
         Column("alone", Boolean, nullable=False, server_default=false()),
         Column("started", Boolean, nullable=False, server_default=false()),
         *error_columns(),
@@ -133,9 +131,13 @@ def work_table(source: str, name: str, metadata: MetaData, database: Database) -
         sqlite_autoincrement=True,
         postgresql_with={"fillfactor": 70},
     )
-    due = text(f"state = '{LATER}'")
-    Index(f"{live.name}_claim", live.c.state, live.c.queue, live.c.priority, live.c.id)
-    Index(f"{live.name}_due", live.c.scheduled_at, postgresql_where=due, sqlite_where=due)
+    due, held = text(f"state = '{LATER}'"), text(f"state = '{HELD}'")
+    claim = (live.c.state, live.c.stream, live.c.lane, live.c.priority, live.c.id)
+    Index(f"{live.name}_claim", *claim)
+    by_state = () if database.partial_indexes else (live.c.state,)
+    waiting = (*by_state, live.c.scheduled_at)
+    Index(f"{live.name}_due", *waiting, postgresql_where=due, sqlite_where=due)
+    Index(f"{live.name}_held", live.c.strand, live.c.id, postgresql_where=held, sqlite_where=held)
     return WorkTable(source, live, _history(f"{name}_history", metadata, database))
 
 
@@ -147,7 +149,7 @@ def _history(name: str, metadata: MetaData, database: Database) -> Table:
         *carried_columns(),
         *told_columns(),
         *error_columns(),
-        Column("note", Text),
+        Column("note", LONG_TEXT),
         Column("settled_at", Moment(), nullable=False),
         schema=database.schema,
     )
@@ -160,13 +162,45 @@ def worker_table(metadata: MetaData, database: Database) -> Table:
     return Table(
         f"{database.prefix}workers",
         metadata,
-        Column("id", Uuid(), primary_key=True),
+        Column("id", UNIQUE_ID, primary_key=True),
         Column("name", String(255), nullable=False),
-        Column("queues", Text, nullable=False),
-        Column("registers", Text, nullable=False),
+        Column("queues", LONG_TEXT, nullable=False),
+        Column("contexts", LONG_TEXT),
+        Column("registers", LONG_TEXT, nullable=False),
         Column("started_at", Moment(), nullable=False),
         Column("renewed_at", Moment(), nullable=False),
         Column("lease_until", Moment(), nullable=False),
         Column("stopping", Boolean, nullable=False, server_default=false()),
         schema=database.schema,
     )
+
+
+def lane_table(metadata: MetaData, database: Database) -> Table:
+    """Who may take the ordered work of each stream's lanes."""
+    lanes = Table(
+        f"{database.prefix}lanes",
+        metadata,
+        Column("stream", String(302), primary_key=True),
+        Column("lane", SmallInteger, primary_key=True, autoincrement=False),
+        Column("owner", UNIQUE_ID),
+        schema=database.schema,
+    )
+    Index(f"{lanes.name}_owner", lanes.c.owner)
+    return lanes
+
+
+def hold_table(metadata: MetaData, database: Database) -> Table:
+    """Strands whose head waits or is dead: nothing beyond the barrier may be taken."""
+    holds = Table(
+        f"{database.prefix}holds",
+        metadata,
+        Column("strand", BigInteger, primary_key=True, autoincrement=False),
+        Column("source", String(20), nullable=False),
+        Column("stream", String(302), nullable=False),
+        Column("lane", SmallInteger, nullable=False),
+        Column("barrier", BigInteger, nullable=False),
+        Column("since", Moment(), nullable=False),
+        schema=database.schema,
+    )
+    Index(f"{holds.name}_lane", holds.c.stream, holds.c.lane)
+    return holds

@@ -41,7 +41,8 @@ class Deliveries:
             print(f"  mail to {', '.join(caught['to'])}: {caught['subject']}")
 
     def _tell_event(self, record: Any) -> None:
-        if record.settled_at is None or record.settled_at < self._since:
+        # The event ends as soon as its delivery to the mail handler is made; that is to be seen.
+        if record.handler is None or record.settled_at is None or record.settled_at < self._since:
             return
         if record.key not in self._settled:
             self._settled[record.key] = record.status

@@ -2,7 +2,7 @@ from shop.notifications.context import notifications
 from shop.notifications.mail import compose
 from shop.notifications.mailer import Mailer
 from shop.ordering.messages import OrderConfirmed
-from todoke import Attempt, Outcome, Skip
+from todoke import Attempt, Breaker, Limit, Outcome, Skip
 
 _BODY = """\
 ご注文ありがとうございます。
@@ -13,8 +13,18 @@ _BODY = """\
 商品の発送まで、今しばらくお待ちくださいますようお願い申し上げます。
 """
 
+_SMTP = Breaker("smtp", failures=5, rest="30s")
+"""More failures than attempts: a mail that fails alone is given up, an outage is waited out."""
 
-@notifications.on(OrderConfirmed, name="order-mail", retry="mail", timeout="20s")
+
+@notifications.on(
+    OrderConfirmed,
+    name="order-mail",
+    retry="mail",
+    timeout="20s",
+    limit=Limit(8),
+    breaker=_SMTP,
+)
 async def send_order_mail(
     event: OrderConfirmed, mailer: Mailer, attempt: Attempt
 ) -> Outcome | None:

@@ -38,6 +38,7 @@ from todoke.cli.screen import (
     status,
     table,
 )
+from todoke.dead_letters.followers import Parked
 from todoke.dead_letters.letter import DeadLetter
 
 _HEADS = ["ID", "NAME", "CODE", "ATTEMPTS", "DIED", "SEEN"]
@@ -83,11 +84,13 @@ def show(
     with application(app) as found:
         with acting(found) as connection:
             letter = found.dead_letters.get(connection, id)
+            parked = found.dead_letters.parked(connection, id)
         payloads = Payloads(found)
     if as_json:
-        say_json(_data(letter, payloads))
+        followers = None if parked is None else asdict(parked)
+        say_json(_data(letter, payloads) | {"parked_followers": followers})
     else:
-        say(*_page(letter, payloads))
+        say(*_page(letter, parked, payloads))
 
 
 def lines(letters: Sequence[DeadLetter], now: datetime) -> list[Text]:
@@ -123,7 +126,7 @@ def _data(letter: DeadLetter, payloads: Payloads) -> dict[str, Any]:
     return told | {"key": payloads.key(letter.context, letter.type, letter.key)} | shown
 
 
-def _page(letter: DeadLetter, payloads: Payloads) -> list[Text]:
+def _page(letter: DeadLetter, parked: Parked | None, payloads: Payloads) -> list[Text]:
     lines = facts(
         {
             "dead letter": str(letter.id),
@@ -138,6 +141,7 @@ def _page(letter: DeadLetter, payloads: Payloads) -> list[Text]:
             "context": letter.context,
             "aggregate": letter.aggregate,
             "key": payloads.key(letter.context, letter.type, letter.key),
+            "followers": None if parked is None else _followers(parked),
             "created": moment(letter.created_at),
             "died": moment(letter.died_at),
             "closed": _closing(letter),
@@ -155,6 +159,14 @@ def _page(letter: DeadLetter, payloads: Payloads) -> list[Text]:
 def _attempts(letter: DeadLetter) -> str:
     crashes = f", and {counted(letter.crashes, 'crash', 'crashes')}" if letter.crashes else ""
     return f"{letter.attempts}{crashes}"
+
+
+def _followers(parked: Parked) -> str:
+    if parked.count == 0:
+        return "none yet; later events of its key will wait behind it"
+    if parked.more:
+        return f"{parked.count:,} or more wait behind it"
+    return f"{parked.count:,} {'waits' if parked.count == 1 else 'wait'} behind it"
 
 
 def _closing(letter: DeadLetter) -> str | None:

@@ -139,8 +139,10 @@ def _operate(
             say_json(_data(operation))
         elif operation.id:
             say(f"Operation {operation.id}: {_letters(operation.done)} {_DONE[kind]}.")
+            say(*_go_on(operation))
         else:
-            say(f"Would {kind} {_letters(operation.selected)}.", *lines(first, app.clock.now()))
+            say(f"Would {kind} {_letters(operation.selected)}.", *_go_on(operation))
+            say(*lines(first, app.clock.now()))
             if operation.selected > len(first):
                 note(f"… and {operation.selected - len(first):,} more.")
 
@@ -158,7 +160,17 @@ def _data(operation: Operation) -> dict[str, Any]:
         "kind": operation.kind,
         "selected": operation.selected,
         "done": operation.done,
+        "followed": operation.followed,
     }
+
+
+def _go_on(operation: Operation) -> list[str]:
+    """What becomes of those that wait behind the letters."""
+    if not operation.followed:
+        return []
+    go = "go on" if operation.id else "would go on"
+    after = ", each after its redriven event" if operation.kind == "redrive" else ""
+    return [f"Followers of {counted(operation.followed, 'key')} {go}, in order{after}."]
 
 
 def _letters(count: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -16,6 +17,8 @@ from todoke.cli.worker.logs import set_up_logs
 from todoke.cli.worker.supervisor import Supervisor
 from todoke.database import safe_url
 from todoke.telemetry import log
+
+_OPTIONS = {"queues": "--queues", "contexts": "--context"}
 
 
 def worker(
@@ -32,6 +35,15 @@ def worker(
         str | None,
         typer.Option(metavar="NAME=COUNT,…", help="Only these queues, so many at once of each."),
     ] = None,
+    contexts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--context",
+            metavar="NAME,…",
+            help="Only work of these contexts; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     log_format: Annotated[
         str | None, typer.Option(metavar="text|json", help="How log lines look.")
     ] = None,
@@ -41,17 +53,43 @@ def worker(
         raise typer.BadParameter("the application is named twice.")
     if log_format not in (None, "text", "json"):
         raise typer.BadParameter("text or json.", param_hint="--log-format")
-    if queues is not None:
-        # For the children, too: an application reads its settings when it is imported.
-        os.environ["TODOKE_WORKER_QUEUES"] = queues
+    wishes = {"queues": queues, "contexts": ",".join(contexts) if contexts else None}
+    _set(wishes)
     named = target(positional or app)
     found = load(named)
     require_file(found)
-    if queues is not None and found.settings.get("worker.queues") != queues:
-        raise Refused("--queues has no effect: the application's code sets worker.queues itself.")
+    _require_effect(found, wishes)
+    if contexts:
+        _require_known(found)
     trouble = _supervise(found, named, processes, log_format)
     if trouble is not None:
         raise Refused(trouble)
+
+
+def _set(wishes: Mapping[str, str | None]) -> None:
+    # For the children, too: an application reads its settings when it is imported.
+    said = {name: value for name, value in wishes.items() if value is not None}
+    os.environ.update({f"TODOKE_WORKER_{name.upper()}": value for name, value in said.items()})
+
+
+def _require_effect(app: Todoke, wishes: Mapping[str, str | None]) -> None:
+    for name, value in wishes.items():
+        if value is not None and app.settings.get(f"worker.{name}") != value:
+            raise Refused(
+                f"{_OPTIONS[name]} has no effect: the application's code sets worker.{name} itself."
+            )
+
+
+def _require_known(app: Todoke) -> None:
+    """A misspelt context would make a worker that does nothing."""
+    known = {context.name for context in app.contexts}
+    known |= {kind.partition("/")[0] for kind in app.handlers.registers} - {"*"}
+    for name in app.settings.contexts or ():
+        if name not in known:
+            raise Refused(
+                f"--context {name}: the application has no such context. "
+                f"Known: {', '.join(sorted(known))}."
+            )
 
 
 def _supervise(app: Todoke, named: str, wish: int | None, log_format: str | None) -> str | None:
@@ -70,7 +108,9 @@ def _supervise(app: Todoke, named: str, wish: int | None, log_format: str | None
 
 def _first_line(app: Todoke, named: str, processes: int) -> str:
     queues = ", ".join(f"{name}={count}" for name, count in app.settings.queues.items())
+    contexts = app.settings.contexts
+    only = "" if contexts is None else f"contexts {', '.join(contexts)}, "
     return one_line(
         f"{named} on {safe_url(app.url)}: {counted(len(app.handlers.by_name), 'handler')}, "
-        f"queues {queues}, {counted(processes, 'process', 'processes')}"
+        f"{only}queues {queues}, {counted(processes, 'process', 'processes')}"
     )

@@ -1,0 +1,193 @@
+"""Wake-ups: how soon an idle worker handles what was committed, and what that costs producers.
+
+python -m bench wake [--samples 2000] [--rounds 5] [--seconds 5] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from time import sleep
+from typing import TypeAlias
+
+from rich.console import Console
+from rich.table import Table
+from tests.servers.postgres import postgres_instance
+
+from bench.wake_sides import Program, Side, running, todoke, todoke_command, txoutbox
+from bench.wake_todoke import VARIANTS, prepare
+
+Milliseconds: TypeAlias = float
+Latencies: TypeAlias = dict[str, list[list[Milliseconds]]]
+Rates: TypeAlias = dict[tuple[str, str], list[float]]
+
+PRODUCERS = 8
+HOLD, PER_SECOND = 0.05, 10
+WORKERS = ("idle worker", "worker killed just before")
+
+
+def main(arguments: Sequence[str]) -> None:
+    wish = _arguments(arguments)
+    console = Console()
+    with postgres_instance() as server:
+        sides = [side for side in (todoke(), txoutbox()) if side is not None]
+        quick, held = _latencies(sides, server.url(), wish.samples, wish.rounds)
+        rates = _floods(server.url(), wish.seconds, wish.rounds)
+    console.print(_latency_table("commit → handler, idle worker, ms", quick))
+    console.print(_latency_table("the same, transactions of 50 ms, 10 a second, ms", held))
+    console.print(_rate_table(rates))
+    if wish.json:
+        told = {
+            "samples": wish.samples,
+            "commit to handler, ms": _figures(quick),
+            "with 50 ms transactions, ms": _figures(held),
+            "commits per second": {" / ".join(key): value for key, value in rates.items()},
+        }
+        Path(wish.json).write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+
+
+def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench wake", description=__doc__)
+    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each flood of commits")
+    parser.add_argument("--json", help="write the figures to this file, too")
+    return parser.parse_args(arguments)
+
+
+# --- how soon --------------------------------------------------------------------------------
+
+
+def _latencies(
+    sides: Sequence[Side], url: str, samples: int, rounds: int
+) -> tuple[Latencies, Latencies]:
+    """Each round runs every side once, so that the machine's moods hit all alike."""
+    quick: Latencies = defaultdict(list)
+    held: Latencies = defaultdict(list)
+    for number in range(rounds):
+        for side in sides:
+            Console(stderr=True).print(f"latency, round {number + 1} of {rounds}: {side.name}")
+            side.prepare(url)
+            with (
+                running(side.command("worker", url)) as worker,
+                running(side.command("producer", url)) as producer,
+            ):
+                _one_by_one(worker, producer, range(1, 51))  # warm up
+                quick[side.name].append(_one_by_one(worker, producer, range(100, 100 + samples)))
+                numbers = range(1_000_000, 1_000_000 + max(20, samples // 20))
+                held[side.name].append(_at_a_rate(worker, producer, numbers))
+    return quick, held
+
+
+def _one_by_one(worker: Program, producer: Program, numbers: Sequence[int]) -> list[Milliseconds]:
+    random, taken = Random(7), []  # noqa: S311
+    for number in numbers:
+        producer.tell(number, 0)
+        taken += _compare([producer.answer()], [worker.answer()])
+        sleep(0.002 + 0.006 * random.random())  # long enough to be idle again, never in step
+    return taken
+
+
+def _at_a_rate(worker: Program, producer: Program, numbers: Sequence[int]) -> list[Milliseconds]:
+    for number in numbers:
+        producer.tell(number, HOLD)
+        sleep(1 / PER_SECOND)
+    return _compare([producer.answer() for _ in numbers], [worker.answer() for _ in numbers])
+
+
+def _compare(
+    committed: Sequence[Sequence[str]], handled: Sequence[Sequence[str]]
+) -> list[Milliseconds]:
+    moments = {number: int(moment) for number, moment in committed}
+    assert len(moments) == len(handled)
+    return [(int(moment) - moments[number]) / 1e6 for number, moment in handled]
+
+
+def _latency_table(title: str, latencies: Latencies) -> Table:
+    columns = ("", "p50", "lowest-highest", "p99", "lowest-highest", "later than 100 ms", "ratio")
+    table = _table(title, columns)
+    figures = _figures(latencies)
+    yardstick = figures["todoke"]
+    for name, found in figures.items():
+        ratio = f"{found['p50'] / yardstick['p50']:.2f} / {found['p99'] / yardstick['p99']:.2f}"
+        table.add_row(
+            name,
+            f"{found['p50']:.2f}",
+            f"{found['p50 lowest']:.2f}-{found['p50 highest']:.2f}",
+            f"{found['p99']:.2f}",
+            f"{found['p99 lowest']:.2f}-{found['p99 highest']:.2f}",
+            f"{found['late']:.2%}",
+            ratio,
+        )
+    return table
+
+
+def _figures(latencies: Latencies) -> dict[str, dict[str, float]]:
+    told = {}
+    for name, rounds in latencies.items():
+        cuts = [statistics.quantiles(one, n=100, method="inclusive") for one in rounds]
+        middles, tails = [one[49] for one in cuts], [one[98] for one in cuts]
+        every = [moment for one in rounds for moment in one]
+        told[name] = {
+            "p50": statistics.median(middles),
+            "p50 lowest": min(middles),
+            "p50 highest": max(middles),
+            "p99": statistics.median(tails),
+            "p99 lowest": min(tails),
+            "p99 highest": max(tails),
+            "late": sum(moment > 100 for moment in every) / len(every),
+        }
+    return told
+
+
+# --- what it costs ---------------------------------------------------------------------------
+
+
+def _floods(url: str, seconds: float, rounds: int) -> Rates:
+    rates: Rates = defaultdict(list)
+    for number in range(rounds):
+        for worker in WORKERS:
+            for variant in VARIANTS:
+                Console(stderr=True).print(
+                    f"flood, round {number + 1} of {rounds}: {worker}, {variant}"
+                )
+                prepare(url)
+                rates[worker, variant].append(_flood(url, worker, variant, seconds))
+    return rates
+
+
+def _flood(url: str, with_worker: str, variant: str, seconds: float) -> float:
+    with ExitStack() as programs:
+        worker = programs.enter_context(running(todoke_command("worker", url, "quiet")))
+        if with_worker != WORKERS[0]:
+            worker.kill()
+        command = todoke_command("flood", url, variant, seconds)
+        producers = [programs.enter_context(running(command)) for _ in range(PRODUCERS)]
+        for producer in producers:
+            producer.tell("go")
+        return sum(int(producer.answer()[0]) for producer in producers) / seconds
+
+
+def _rate_table(rates: Rates) -> Table:
+    table = _table(
+        f"{PRODUCERS} producers, one event a commit", ("", "", "commits/s", "spread", "ratio")
+    )
+    for (worker, variant), measured in rates.items():
+        middle = statistics.median(measured)
+        alone = statistics.median(rates[worker, VARIANTS[0]])
+        spread = f"{min(measured):,.0f}-{max(measured):,.0f}"
+        table.add_row(worker, variant, f"{middle:,.0f}", spread, f"{middle / alone:.2f}")
+    return table
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title)
+    for column in columns:
+        table.add_column(column, justify="right" if column else "left")
+    return table

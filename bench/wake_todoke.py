@@ -1,0 +1,96 @@
+"""todoke's side of the wake-up benchmark: `python -m bench.wake_todoke ROLE URL …`, by lines.
+
+worker URL [quiet]          says "ready", then "NUMBER NANOSECONDS" for each event it handles
+producer URL                reads "NUMBER HOLD", holds the transaction open for so many seconds,
+                            commits, and answers "NUMBER NANOSECONDS" of the commit's return
+flood URL VARIANT SECONDS   says "ready", waits for a line, commits as fast as it can, says how many
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import monotonic, monotonic_ns, sleep
+
+from sqlalchemy import Connection, text
+
+from bench.drain import Measured
+from todoke import Settings, Todoke
+from todoke.bell import NullBell
+from todoke.databases.postgres_bell import channel_of
+from todoke.runtime import Runtime
+
+VARIANTS = ("polling", "bell", "NOTIFY in every commit")
+
+
+def main() -> None:
+    role, url, *details = sys.argv[1:]
+    app = Todoke(url, settings=Settings({}, environment={}))
+    roles: dict[str, Callable[..., None]] = {"worker": work, "producer": produce, "flood": flood}
+    roles[role](app, *details)
+    app.close()
+
+
+def prepare(url: str) -> None:
+    """Fresh, empty tables."""
+    app = Todoke(url, settings=Settings({}, environment={}))
+    with app.engine.begin() as connection:
+        connection.execute(text("DROP SCHEMA IF EXISTS todoke CASCADE"))
+    app.migrate()
+    app.close()
+
+
+def work(app: Todoke, quiet: str = "") -> None:
+    @app.on(Measured)
+    async def note(event: Measured) -> None:
+        if not quiet:
+            say(event.order_id, monotonic_ns())
+
+    process = Runtime(app).start()
+    say("ready")
+    sys.stdin.read()
+    process.stop(5)
+
+
+def produce(app: Todoke) -> None:
+    say("ready")
+    with app.engine.connect() as connection:
+        for line in sys.stdin:
+            number, hold = line.split()
+            app.publish(connection, Measured(order_id=int(number)))
+            if float(hold):
+                sleep(float(hold))
+            connection.commit()
+            say(number, monotonic_ns())
+
+
+def flood(app: Todoke, variant: str, seconds: str) -> None:
+    if variant != "bell":
+        app.bell = NullBell()
+    committed = 0
+    with app.engine.connect() as connection:
+        commit_one(app, connection, variant, 0)
+        say("ready")
+        sys.stdin.readline()
+        end = monotonic() + float(seconds)
+        while monotonic() < end:
+            committed += 1
+            commit_one(app, connection, variant, committed)
+    say(committed)
+
+
+def commit_one(app: Todoke, connection: Connection, variant: str, number: int) -> None:
+    app.publish(connection, Measured(order_id=number))
+    if variant == VARIANTS[2]:
+        channel = channel_of(app.database.schema, app.database.prefix)
+        payload = {"channel": channel, "hint": "event:bench/default"}
+        connection.execute(text("SELECT pg_notify(:channel, :hint)"), payload)
+    connection.commit()
+
+
+def say(*words: object) -> None:
+    print(*words, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Wake-ups: a bell is rung after a commit, and an ear that hears it lets a worker look at once.
+
+A ring is a hint. One that is lost or comes twice costs time, never an event: polling is the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Protocol, TypeAlias
+
+Hints: TypeAlias = frozenset[str]
+"""Where to look, as "event:ordering/default"; an empty set means everywhere."""
+
+OnRing: TypeAlias = Callable[[Hints], None]
+Happened: TypeAlias = Callable[[], bool]
+
+EVERYWHERE: Hints = frozenset()
+
+_STAR = "*"
+_MOST_HINTS, _MOST_BYTES = 40, 7000  # PostgreSQL carries less than 8,000 bytes
+
+
+class Bell(Protocol):
+    """Tells workers that there is something to do; never waits, never raises."""
+
+    def ring(self, hints: Collection[str], after: Happened | None = None) -> None:
+        """Ring soon; with `after`, as soon as it answers True."""
+
+    def close(self) -> None:
+        """Ring what waits, within a second, and let go of thread and connection."""
+
+
+class Ear(Protocol):
+    """Hears rings and passes them on from a thread of its own."""
+
+    @property
+    def works(self) -> bool | None:
+        """Whether rings arrive; None as long as that is not known."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class NullBell:
+    """For databases whose ear needs no bell."""
+
+    def ring(self, hints: Collection[str], after: Happened | None = None) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class NullEar:
+    """For databases that cannot call: the worker polls."""
+
+    works: bool | None = False
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+def pack(hints: Collection[str]) -> str:
+    """Hints as one text; too many of them become "everywhere"."""
+    text = "\n".join(sorted(hints))
+    if not hints or len(hints) > _MOST_HINTS or len(text.encode()) > _MOST_BYTES:
+        return _STAR
+    return text
+
+
+def unpack(text: str) -> Hints:
+    return EVERYWHERE if text in ("", _STAR) else frozenset(text.split("\n"))

@@ -1,0 +1,216 @@
+"""PostgreSQL's bell: NOTIFY after the commit, from a connection of its own.
+
+A NOTIFY inside the caller's transaction makes commits queue up behind one lock of the whole
+server. Here one thread per process rings for all of them, and at most once in `gap` seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Collection
+from time import monotonic, sleep
+from typing import Any, TypeAlias
+from weakref import WeakSet
+
+import psycopg
+from psycopg.pq import ExecStatus
+from sqlalchemy import URL
+
+from todoke.bell import EVERYWHERE, Happened, Hints, pack
+from todoke.telemetry import log
+
+Connect: TypeAlias = Callable[[], psycopg.Connection[Any]]
+
+GAP = 0.005
+_SHORTEST_LOOK, _LONGEST_LOOK, _OFTEN = 0.0001, 0.001, 0.003
+"""How often to see whether a commit is over: often at first, since most are quick."""
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
+_IDLE = 60.0
+"""A connection that nobody rings through is given back after so long."""
+_PATIENCE, _LAST_PATIENCE = 60.0, 1.0
+"""A commit that takes longer is not waited for: the worker will find its rows by polling."""
+
+
+def connector(url: URL, name: str) -> Connect:
+    """Opens autocommit connections that notice a dead peer, and that a pooler can serve."""
+    address = url.set(drivername="postgresql+psycopg")
+    positional, named = address.get_dialect()().create_connect_args(address)
+    options: dict[str, Any] = {
+        "connect_timeout": 5,
+        "application_name": name,
+        "keepalives": 1,
+        "keepalives_idle": 15,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 15_000,
+        **named,
+        "autocommit": True,
+        "prepare_threshold": None,  # PgBouncer before 1.21 loses prepared statements
+    }
+    return lambda: psycopg.connect(*positional, **options)
+
+
+def channel_of(schema: str | None, prefix: str) -> str:
+    """Installations that share a database do not wake each other."""
+    name = f"todoke:{schema or prefix}"
+    return name.encode()[:63].decode(errors="ignore")
+
+
+class PostgresBell:
+    """Rings for one process; the thread starts at the first ring, once more after a fork."""
+
+    def __init__(self, connect: Connect, channel: str, *, gap: float = GAP) -> None:
+        self._connect, self._channel, self._gap = connect, channel, gap
+        self._inherited: list[psycopg.Connection[Any] | None] = []
+        self._connection: psycopg.Connection[Any] | None = None
+        self._closed = False
+        self._renew()
+        _bells.add(self)
+
+    def _renew(self) -> None:
+        # In a forked child the connection is the parent's: neither used nor closed there.
+        self._inherited.append(self._connection)
+        self._connection = None
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._asked, self._closing = threading.Event(), threading.Event()
+        # While the server is away the oldest fall out; afterwards all are told to look everywhere.
+        self._arrived: deque[tuple[float, Hints, Happened | None]] = deque(maxlen=1000)
+        self._waiting: list[tuple[float, Hints, Happened | None]] = []
+        self._last = 0.0
+        self._failures = 0
+
+    def ring(self, hints: Collection[str], after: Happened | None = None) -> None:
+        self._arrived.append((monotonic(), frozenset(hints), after))
+        if self._thread is None:
+            self._start()
+        if not self._asked.is_set():
+            self._asked.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._closing.set()
+        self._asked.set()
+        if self._thread is not None:
+            self._thread.join(1.0)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is not None or self._closed:
+                return
+            thread = threading.Thread(target=self._run, name="todoke-bell", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the interpreter is ending, or the system has no more threads
+                return
+            self._thread = thread
+
+    # --- in the thread -----------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while self._wait_for_rings():
+                self._ring_when_due()
+        except Exception:
+            log.exception("the bell broke: workers find events by polling until it is rung again")
+            self._thread = None
+        finally:
+            self._hang_up()
+
+    def _wait_for_rings(self) -> bool:
+        """Until somebody rings; False when the bell is closed and nothing is left to ring."""
+        while not (self._arrived or self._waiting or self._failures):
+            if self._closing.is_set():
+                return False
+            if not self._asked.wait(_IDLE if self._connection else None):
+                self._hang_up()
+            self._asked.clear()
+        return not (self._failures and self._closing.is_set())
+
+    def _ring_when_due(self) -> None:
+        # The gap comes first: busy producers then pay for no looks at commits under way.
+        if (early := self._last + self._gap - monotonic()) > 0:
+            sleep(early)
+        look, rarely = _SHORTEST_LOOK, monotonic() + _OFTEN
+        while not (due := self._due()):
+            if not (self._waiting or self._arrived):
+                return
+            sleep(look)
+            if monotonic() > rarely:
+                look = min(look * 1.5, _LONGEST_LOOK)
+        self._send(EVERYWHERE if EVERYWHERE in due else EVERYWHERE.union(*due))
+
+    def _due(self) -> list[Hints]:
+        while self._arrived:
+            self._waiting.append(self._arrived.popleft())
+        if self._failures:
+            self._waiting.clear()
+            return [EVERYWHERE]
+        patience = _LAST_PATIENCE if self._closing.is_set() else _PATIENCE
+        still, due = [], []
+        for one in self._waiting:
+            since, hints, after = one
+            if after is None or after():
+                due.append(hints)
+            elif monotonic() - since < patience:
+                still.append(one)
+        self._waiting = still
+        return due
+
+    def _send(self, hints: Hints) -> None:
+        self._last = monotonic()
+        try:
+            self._notify(pack(hints))
+        except (psycopg.Error, OSError) as error:
+            self._stumble(error)
+            return
+        if self._failures:
+            log.warning("the bell rings again after %d failed tries", self._failures)
+            self._failures = 0
+
+    def _notify(self, payload: str) -> None:
+        if self._connection is not None:
+            try:
+                self._execute(self._connection, payload)
+            except psycopg.OperationalError:
+                self._hang_up()  # it may have died long ago, unnoticed
+            else:
+                return
+        self._connection = self._connect()
+        self._execute(self._connection, payload)
+
+    def _execute(self, connection: psycopg.Connection[Any], payload: str) -> None:
+        # libpq itself: the way through a cursor takes longer than the server does.
+        values = [self._channel.encode(), payload.encode()]
+        answer = connection.pgconn.exec_params(b"SELECT pg_notify($1, $2)", values)
+        if answer.status != ExecStatus.TUPLES_OK:
+            raise psycopg.OperationalError(connection.pgconn.error_message.decode(errors="replace"))
+
+    def _stumble(self, error: Exception) -> None:
+        self._hang_up()
+        self._failures += 1
+        if self._failures == 1:
+            log.error(
+                "the bell cannot reach the database: workers find events by polling until it "
+                "can; will go on trying: %s",
+                error,
+            )
+        self._closing.wait(min(_LONGEST_PAUSE, _SHORTEST_PAUSE * 2 ** min(self._failures - 1, 8)))
+
+    def _hang_up(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+_bells: WeakSet[PostgresBell] = WeakSet()
+
+
+def _renew_all() -> None:
+    for bell in list(_bells):
+        bell._renew()
+
+
+os.register_at_fork(after_in_child=_renew_all)

@@ -1,0 +1,237 @@
+"""Claiming: which streams, how many rows of each, and from which lanes."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from todoke.database import Database
+from todoke.work.claim import Suspects
+from todoke.work.destination import Destination
+from todoke.work.item import SUSPECT, Item
+from todoke.work.lanes import Lanes
+from todoke.work.strand import queue_of, stream_of
+from todoke.work.stream import Hands, Pace, Source, Tap, Taps
+
+_LOOK_AROUND = 5.0
+
+Claimed = tuple[Source, list[Item]]
+
+
+class Intake:
+    """Takes work in, as much as there is room for."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        lanes: Lanes,
+        hands: Hands,
+        database: Database,
+        pace: Pace,
+        *,
+        streams: Iterable[str],
+        serves: Callable[[str], bool],
+        destination_of: Callable[[str], Destination | None],
+        on_lanes: Callable[[], None],
+    ) -> None:
+        self._sources, self._lanes, self._hands = sources, lanes, hands
+        self._database, self._clock, self._pace = database, database.clock, pace
+        self._serves, self._on_lanes = serves, on_lanes
+        self._suspects = Suspects([source.settling.table for source in sources])
+        self._taps = Taps(sources, destination_of)
+        for stream in streams:
+            self._taps.add(stream)
+        self._next_balance = self._next_look_around = self._next_suspect_search = 0.0
+        self._suspect_waits = False
+        self._rings: deque[frozenset[str]] = deque()
+        self.seconds_each = 1.0
+        self.unsure_of: UUID | None = None
+        """Whose claim got no answer: it may have taken rows that nobody here knows of."""
+        self.probes: set[tuple[str, int]] = set()
+        """Rows that try a resting destination."""
+
+    def wake(self, hints: Iterable[str] = ()) -> None:
+        """From any thread: look at the next tick, into these streams or into all."""
+        self._rings.append(frozenset(hints))
+
+    def hear(self) -> None:
+        """Take note of what was rung since the last tick, before anything is claimed."""
+        while self._rings:
+            hints = self._rings.popleft()
+            for hint in hints:
+                self._add(stream_of(hint))
+            self._taps.wake(hints)
+            if not hints:
+                self._next_suspect_search = 0.0
+
+    def wake_streams(self, streams: Iterable[str]) -> None:
+        for stream in streams:
+            self._taps.wake_stream(stream)
+
+    def look_around(self) -> None:
+        """Look for streams nobody told of, at the next tick."""
+        self._next_look_around = self._next_balance = 0.0
+
+    def prepare(self, connection: Connection, owner: UUID) -> None:
+        """Know the streams there are, and have a share of their lanes."""
+        now = self._clock.monotonic()
+        if now >= self._next_look_around:
+            self._next_look_around = now + _LOOK_AROUND
+            self._find_streams(connection)
+        if now >= self._next_balance or owner != self._lanes.owner:
+            self._next_balance = now + self._pace.poll
+            if self._lanes.tick(connection, owner, self._taps.streams, self._is_busy):
+                self._on_lanes()
+                self._taps.wake()
+
+    def claim(self, connection: Connection, owner: UUID) -> Iterator[Claimed]:
+        """A batch of each stream that is due."""
+        for tap in self._taps.due(self._clock.monotonic()):
+            room = self._room(tap)
+            if room > 0:
+                items = self._claim(connection, owner, tap, room)
+                if items:
+                    tap.has_yielded()
+                    yield tap.source, items
+
+    def wants_suspect(self, connection: Connection) -> bool:
+        now = self._clock.monotonic()
+        if now >= self._next_suspect_search:
+            self._suspect_waits = self._suspects.wait(connection)
+            self._next_suspect_search = now + self._pace.poll
+        return self._suspect_waits
+
+    def claim_suspect(self, connection: Connection, owner: UUID) -> Claimed | None:
+        self._suspect_waits = False
+        for source in self._sources:
+            for stream in source.claims.streams(connection, SUSPECT):
+                if self._serves(stream):
+                    self.unsure_of = owner
+                    items = source.claims.take_suspect(connection, owner, stream)
+                    self.unsure_of = None
+                    if items:
+                        self._next_suspect_search = 0.0
+                        return source, items
+        return None
+
+    def rest(self) -> float:
+        """How long nothing is due; what is due and was not claimed waits for room."""
+        if any(self._room(tap) > 0 for tap in self._taps.half_way()):
+            return 0.0
+        now = self._clock.monotonic()
+        due = [self._next_suspect_search, self._next_balance, self._taps.next_claim()]
+        return min([self._pace.poll, *(moment - now for moment in due if moment > now)])
+
+    # --- rooms -------------------------------------------------------------------------------
+
+    def _room(self, tap: Tap) -> int:
+        """Free slots, and as many more as will be done within the time we may look ahead."""
+        at_once = self._pace.queues.get(queue_of(tap.stream), 1)
+        ahead = int(at_once * self._pace.prefetch_seconds / max(self.seconds_each, 1e-6))
+        wanted = min(self._pace.batch, max(at_once, ahead))
+        spare = 4 * self._pace.batch - self._hands.all(tap.stream)
+        return min(wanted - self._hands.begun(tap.stream), spare)
+
+    def _is_busy(self, stream: str, lane: int) -> bool:
+        return self.unsure_of is not None or any(
+            source.strands.runs.is_busy(stream, lane) for source in self._sources
+        )
+
+    # --- claims ------------------------------------------------------------------------------
+
+    def _find_streams(self, connection: Connection) -> None:
+        for source in self._sources:
+            for stream in source.claims.streams(connection):
+                self._add(stream)
+
+    def _add(self, stream: str) -> None:
+        if self._serves(stream):
+            self._taps.add(stream)
+
+    def _claim(self, connection: Connection, owner: UUID, tap: Tap, room: int) -> list[Item]:
+        if tap.destination is None:
+            return self._take(connection, owner, tap, room)
+        return self._claim_for(tap.destination, connection, owner, tap, room)
+
+    def _claim_for(
+        self,
+        destination: Destination,
+        connection: Connection,
+        owner: UUID,
+        tap: Tap,
+        wanted: int,
+    ) -> list[Item]:
+        """No more than the destination has room for."""
+        if destination.next_look() > 0:
+            self._wait(tap, destination)
+            return []
+        if not tap.source.claims.any_wait(connection, tap.stream):
+            tap.run_dry(self._clock.monotonic(), self._pace)
+            return []
+        self.unsure_of = owner  # should the reply be lost, so may be slots
+        with connection.begin():
+            room = destination.room(connection, owner, wanted)
+        self.unsure_of = None
+        if room.granted == 0:
+            self._wait(tap, destination)
+            return []
+        items = self._take(connection, owner, tap, room.granted)
+        if room.probe:
+            self.probes |= {(tap.source.name, item.id) for item in items}
+        if len(items) < room.granted:
+            with connection.begin():
+                destination.return_unused(connection, owner, room, len(items))
+        return items
+
+    def _wait(self, tap: Tap, destination: Destination) -> None:
+        tap.next_claim = self._clock.monotonic() + max(0.01, destination.next_look())
+        tap.dry_lanes = 0  # not half way any more: the lanes have their turn when there is room
+
+    def _take(self, connection: Connection, owner: UUID, tap: Tap, room: int) -> list[Item]:
+        self.unsure_of = owner
+        take = self._take_ordered if tap.ordered else self._take_unordered
+        items = take(connection, owner, tap, room)
+        self.unsure_of = None
+        return items
+
+    def _take_unordered(
+        self, connection: Connection, owner: UUID, tap: Tap, room: int
+    ) -> list[Item]:
+        items = tap.source.claims.take(connection, owner, tap.stream, room)
+        if len(items) < room:
+            tap.run_dry(self._clock.monotonic(), self._pace)
+        return items
+
+    def _take_ordered(self, connection: Connection, owner: UUID, tap: Tap, room: int) -> list[Item]:
+        share = self._lanes.of(tap.stream)
+        crowded = tap.source.strands.runs.crowded(tap.stream)
+        free = [lane for lane in share.open() if lane not in crowded]
+        lanes = tap.next_lanes(free, self._database.lanes_at_once)
+        if not lanes:
+            if not crowded:
+                tap.run_dry(self._clock.monotonic(), self._pace)
+            return []
+        # Little from each of many lanes: neighbours in a lane are more often of one strand.
+        each = -(-room // (tap.yielding or len(lanes)))
+        claims = tap.source.claims
+        items = claims.take_ordered(connection, owner, tap.stream, lanes, each, room)
+        self._note_yield(tap, items, lanes, each, room, len(free))
+        # Crowded lanes are looked at again as soon as an answer makes room there.
+        if crowded:
+            tap.next_claim = 0.0
+        return items
+
+    def _note_yield(
+        self, tap: Tap, items: list[Item], lanes: list[int], each: int, room: int, free: int
+    ) -> None:
+        found = Counter(item.lane for item in items)
+        tap.yielding = len(found)
+        if len(items) >= room or any(count >= each for count in found.values()):
+            tap.dry_lanes = 0
+            return
+        tap.dry_lanes += len(lanes)
+        if tap.dry_lanes >= free:
+            tap.run_dry(self._clock.monotonic(), self._pace)

@@ -1,0 +1,171 @@
+"""The bell rings for many at once, and harms nobody when it cannot ring."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+from sqlalchemy import make_url
+
+from tests.application import Placed, publish
+from tests.servers.pgbouncer import pgbouncer_instance
+from tests.servers.place import free_port
+from tests.servers.postgres import PostgresServer
+from tests.waiting import until
+from tests.wake.ringing import PLACED, listener, ringing_application
+from todoke.bell import EVERYWHERE, pack, unpack
+from todoke.databases.postgres_bell import PostgresBell, channel_of, connector
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_many_commits_share_a_ring(postgres_database: str) -> None:
+    """design 12: 8 threads, 200 commits each"""
+    with ringing_application(postgres_database, gap=0.005) as app, listener(app) as heard:
+
+        def commit(thread: int) -> None:
+            for number in range(200):
+                publish(app, Placed(order_id=thread * 1000 + number))
+
+        started = perf_counter()
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(commit, range(8)))
+        taken = perf_counter() - started
+        until(lambda: heard.rings)
+        assert len(heard.rings) < 1600 / 3
+        assert len(heard.rings) <= taken / 0.005 + 2
+
+
+def test_hints_arrive_together_and_too_many_mean_everywhere(postgres_database: str) -> None:
+    """design 12"""
+    with ringing_application(postgres_database) as app, listener(app) as heard:
+        bell = PostgresBell(connector(app.url, "test"), channel_of("todoke", ""))
+        bell.ring({"event:ordering/default", "event:billing/slow"})
+        until(lambda: len(heard.rings) == 1)
+        bell.ring({f"event:context-{number}/default" for number in range(41)})
+        until(lambda: len(heard.rings) == 2)
+        bell.ring([f"event:{letter * 4000}/default" for letter in "ab"])
+        until(lambda: len(heard.rings) == 3)
+        bell.close()
+    assert heard.rings == [
+        {"event:ordering/default", "event:billing/slow"},
+        EVERYWHERE,
+        EVERYWHERE,
+    ]
+
+
+def test_hints_survive_packing() -> None:
+    """design 12"""
+    hints = frozenset({"event:受注/default", "job:mail/slow"})
+    assert unpack(pack(hints)) == hints
+    assert unpack(pack([])) == EVERYWHERE
+    assert len(pack(["あ" * 40] * 40).encode()) < 8000
+
+
+def test_installations_in_one_database_do_not_wake_each_other(postgres_database: str) -> None:
+    """design 12"""
+    with ringing_application(postgres_database) as app, listener(app) as heard:
+        other = PostgresBell(connector(app.url, "test"), channel_of("elsewhere", ""))
+        other.ring({"theirs"})
+        other.close()
+        publish(app, Placed(order_id=1))
+        until(lambda: heard.rings)
+    assert heard.rings == [PLACED]
+    assert len(channel_of("s" * 63, "").encode()) <= 63
+
+
+def test_a_bell_without_a_database_delays_no_commit_and_is_told_of_once(
+    postgres_database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """design 12"""
+    nobody = make_url(postgres_database).set(port=free_port())
+    address = nobody.render_as_string(hide_password=False)
+    with ringing_application(postgres_database, bell_url=address) as app:
+        publish(app, Placed(order_id=0))
+        started = perf_counter()
+        for number in range(100):
+            publish(app, Placed(order_id=number))
+        assert perf_counter() - started < 5
+        until(lambda: "the bell cannot reach" in caplog.text)
+    assert len([one for one in caplog.messages if "the bell cannot reach" in one]) == 1
+
+
+def test_a_bell_comes_back_and_then_says_everywhere(
+    postgres_server: PostgresServer, postgres_database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """design 12: it has dropped what came meanwhile"""
+    database = str(make_url(postgres_database).database)
+    with (
+        pgbouncer_instance(postgres_server) as way,
+        ringing_application(postgres_database, bell_url=way.url(database)) as app,
+        listener(app) as heard,
+    ):
+        publish(app, Placed(order_id=1))
+        until(lambda: heard.rings == [PLACED])
+        way.stop()
+        publish(app, Placed(order_id=2))
+        until(lambda: "the bell cannot reach" in caplog.text)
+        way.start()
+        until(lambda: heard.rings == [PLACED, EVERYWHERE], 30)
+        until(lambda: "the bell rings again" in caplog.text)
+        publish(app, Placed(order_id=3))
+        until(lambda: heard.rings == [PLACED, EVERYWHERE, PLACED])
+
+
+def test_a_bell_rings_after_a_fork(postgres_database: str) -> None:
+    """design 12: a web server that forks after its first use"""
+    with ringing_application(postgres_database) as app, listener(app) as heard:
+        done = run(FORKING, postgres_database)
+        assert done.returncode == 0, done.stderr
+        until(lambda: {"child"} in heard.rings and {"parent"} in heard.rings)
+
+
+def test_a_bell_keeps_no_process_from_ending(postgres_database: str) -> None:
+    """design 12: not even one that waits for a commit which never ends"""
+    done = run(ENDING, postgres_database)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_closing_rings_what_waits(postgres_database: str) -> None:
+    """design 12: a script that publishes and ends is heard, too"""
+    with ringing_application(postgres_database) as app, listener(app) as heard:
+        bell = PostgresBell(connector(app.url, "test"), channel_of("todoke", ""))
+        over = threading.Event()
+        bell.ring({"late"}, over.is_set)
+        threading.Timer(0.1, over.set).start()
+        bell.close()
+        until(lambda: heard.rings)
+    assert heard.rings == [{"late"}]
+
+
+def run(script: str, url: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-c", script, url]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+PREPARE = """
+import os, sys
+from sqlalchemy import make_url
+from todoke.databases.postgres_bell import PostgresBell, channel_of, connector
+bell = PostgresBell(connector(make_url(sys.argv[1]), "test"), channel_of("todoke", ""))
+bell.ring({"first"})
+"""
+FORKING = f"""{PREPARE}
+while bell._connection is None: pass
+child = os.fork()
+bell.ring({{"parent" if child else "child"}})
+bell.close()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+    bell._execute(bell._connect(), "again")
+"""
+ENDING = f"""{PREPARE}
+bell.ring({{"never"}}, lambda: False)
+"""

@@ -20,7 +20,7 @@ from tests.order.walks import (
     states,
     steps,
 )
-from todoke import PermanentError, Todoke, TransientError
+from todoke import PermanentError, Todoke, TransientError, crash
 from todoke.testing import Clock
 
 Act = Callable[[Todoke], int]
@@ -198,3 +198,26 @@ def test_one_handlers_followers_replay_without_the_others(app: Todoke, act: Act)
     app.drain()
     assert mail.of("a") == ([0, 1, 2] if act is redrive else [1, 2])
     assert (count.of("a"), barriers(app)) == ([0, 1, 2], [])
+
+
+def test_a_barrier_lifted_while_a_follower_is_being_claimed_lets_nobody_overtake(
+    app: Todoke, journal: Journal
+) -> None:
+    """OB-9: the newest was claimed alone, and those before it were let go just then"""
+    listen(app, journal)
+    park(app, journal, 1, 2)
+    publish(app, *steps("a", 3))
+    passed: list[str] = []
+
+    def lift(name: str) -> None:
+        if not passed and name == "claim.after_commit" and any(row.owner for row in living(app)):
+            passed.append(name)
+            resolve(app)
+
+    before = crash.arm(lift)
+    try:
+        app.drain()
+    finally:
+        crash.arm(before)
+    assert passed
+    assert journal.seen == [("a", 1), ("a", 2), ("a", 3)]

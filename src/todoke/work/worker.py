@@ -64,7 +64,9 @@ class Worker:
         if self.stopping or owner is None:
             return self._intake.rest()
         self._free_strays(connection)
-        self._intake.prepare(connection, owner)
+        if not self._unsettled:
+            # A lane must not be given away while rows of it are still to be written back.
+            self._intake.prepare(connection, owner)
         found = self._claim_round(connection, owner)
         self._settle(connection)
         return 0.0 if found or self._unsettled else self._intake.rest()
@@ -157,6 +159,7 @@ class Worker:
         self, connection: Connection, source: Source, items: Sequence[Item], owner: UUID
     ) -> None:
         self._counts["claimed"] += len(items)
+        self._intake.unsure_of = owner  # should this fail, nobody here knows of the rest
         beyond = []
         for item in items:
             if source.strands.is_beyond(item):
@@ -164,11 +167,10 @@ class Worker:
             else:
                 self._admit(source, item, owner)
         if beyond:
-            self._intake.unsure_of = owner  # should this fail, nobody here knows of them
             self._counts["held"] += source.strands.hold_back(connection, owner, beyond)
-            self._intake.unsure_of = None
             for item in beyond:
                 self._pressure.let_go(item, owner, probe=self._takes_probe(source, item))
+        self._intake.unsure_of = None
         self._start()
 
     def _admit(self, source: Source, item: Item, owner: UUID) -> None:
@@ -195,6 +197,8 @@ class Worker:
         try:
             prepared = source.router.prepare(item, owner)
         except Exception as error:
+            if self._database.is_lost(error) or self._database.passes(error):
+                raise  # no fault of the message: it is freed as a stray
             log.exception("message %s could not be prepared", item.message_id)
             prepared = Dead(item, describe(error, "permanent"))
         if isinstance(prepared, Call):

@@ -101,7 +101,7 @@ class Holds:
             .where(chosen, live.c.owner == bindparam("claimer"))
             .values(owner=None, spared=live.c.spared + 1, updated_at=database.now)
         )
-        unmet = (
+        self._unmet = (
             select(live.c.id)
             .where(
                 live.c.state == READY,
@@ -114,7 +114,6 @@ class Holds:
             .order_by(live.c.priority, live.c.id)
             .limit(_SWEEP)
         )
-        self._unmet = unmet
         self._hold = update(live).where(chosen).values(state=HELD, updated_at=database.now)
         mine = (holds.c.source == table.source, holds.c.stream == bindparam("of_stream"))
         of_lanes = database.among(holds.c.lane, "of_lanes")

@@ -29,11 +29,6 @@ class Runs:
     def __init__(self) -> None:
         self._runs: dict[int, deque[Entry]] = {}
         self._in_lane: Counter[tuple[str, int]] = Counter()
-        self._waiting = 0
-
-    def __len__(self) -> int:
-        """How many wait behind another."""
-        return self._waiting
 
     def add(self, entry: Entry) -> bool:
         """Put it behind what is in hand of its strand; True when it is the first and may begin."""
@@ -41,7 +36,6 @@ class Runs:
         run = self._runs.setdefault(item.strand, deque())
         run.append(entry)
         self._in_lane[item.stream, item.lane] += 1
-        self._waiting += len(run) > 1
         return len(run) == 1
 
     def settled(self, item: Item) -> Entry | None:
@@ -53,7 +47,6 @@ class Runs:
         if not run:
             del self._runs[item.strand]
             return None
-        self._waiting -= 1
         return run[0]
 
     def behind(self, item: Item) -> list[Entry]:
@@ -62,14 +55,9 @@ class Runs:
         if not run or run[0].item is not item:
             return []
         rest = list(run)[1:]
-        self._waiting -= len(rest)
         self._leave(rest)
         self._runs[item.strand] = deque([run[0]])
         return rest
-
-    def waiting(self) -> list[Entry]:
-        """Take out all that waits behind another."""
-        return [one for run in list(self._runs.values()) for one in self.behind(run[0].item)]
 
     def ids(self) -> list[int]:
         return [entry.item.id for run in self._runs.values() for entry in run]

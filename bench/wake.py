@@ -1,6 +1,6 @@
 """Wake-ups: how soon an idle worker handles what was committed, and what that costs producers.
 
-python -m bench wake [--samples 2000] [--rounds 5] [--seconds 5] [--json FILE]
+python -m bench wake [--samples 2000] [--held 500] [--rounds 5] [--seconds 5] [--json FILE]
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> None:
     console = Console()
     with postgres_instance() as server:
         sides = [side for side in (todoke(), txoutbox()) if side is not None]
-        quick, held = _latencies(sides, server.url(), wish.samples, wish.rounds)
+        quick, held = _latencies(sides, server.url(), wish)
         rates = _floods(server.url(), wish.seconds, wish.rounds)
     console.print(_latency_table("commit → handler, idle worker, ms", quick))
     console.print(_latency_table("the same, transactions of 50 ms, 10 a second, ms", held))
@@ -45,6 +45,7 @@ def main(arguments: Sequence[str]) -> None:
     if wish.json:
         told = {
             "samples": wish.samples,
+            "samples with 50 ms transactions": wish.held,
             "commit to handler, ms": _figures(quick),
             "with 50 ms transactions, ms": _figures(held),
             "commits per second": {" / ".join(key): value for key, value in rates.items()},
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str]) -> None:
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench wake", description=__doc__)
     parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--held", type=int, default=500, help="samples with 50 ms transactions")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each flood of commits")
     parser.add_argument("--json", help="write the figures to this file, too")
@@ -65,22 +67,23 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _latencies(
-    sides: Sequence[Side], url: str, samples: int, rounds: int
+    sides: Sequence[Side], url: str, wish: argparse.Namespace
 ) -> tuple[Latencies, Latencies]:
     """Each round runs every side once, so that the machine's moods hit all alike."""
     quick: Latencies = defaultdict(list)
     held: Latencies = defaultdict(list)
-    for number in range(rounds):
+    for number in range(wish.rounds):
         for side in sides:
-            Console(stderr=True).print(f"latency, round {number + 1} of {rounds}: {side.name}")
+            Console(stderr=True).print(f"latency, round {number + 1} of {wish.rounds}: {side.name}")
             side.prepare(url)
             with (
                 running(side.command("worker", url)) as worker,
                 running(side.command("producer", url)) as producer,
             ):
                 _one_by_one(worker, producer, range(1, 51))  # warm up
-                quick[side.name].append(_one_by_one(worker, producer, range(100, 100 + samples)))
-                numbers = range(1_000_000, 1_000_000 + max(20, samples // 20))
+                numbers = range(100, 100 + wish.samples)
+                quick[side.name].append(_one_by_one(worker, producer, numbers))
+                numbers = range(1_000_000, 1_000_000 + wish.held)
                 held[side.name].append(_at_a_rate(worker, producer, numbers))
     return quick, held
 

@@ -32,9 +32,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def shop(database_url: str, mail_server: MailServer, clock: Clock) -> Iterator[Sandbox]:
+def shop(migrated_url: str, mail_server: MailServer, clock: Clock) -> Iterator[Sandbox]:
     """A shop on a fresh database, once of every kind."""
-    with sandbox(database_url, mail_server, clock) as found:
+    with sandbox(migrated_url, mail_server, clock) as found:
         yield found
 
 

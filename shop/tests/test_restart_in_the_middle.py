@@ -15,10 +15,10 @@ from shop.testing import Sandbox, sandbox
 from todoke.testing import Clock
 
 
-def run_a_worker_until_killed(shop: Sandbox, database_url: str, on_crash: str) -> None:
+def run_a_worker_until_killed(shop: Sandbox, migrated_url: str, on_crash: str) -> None:
     """Kill a real worker process while the mail server is taking its mail."""
     told = {
-        "TODOKE_DATABASE_URL": database_url,
+        "TODOKE_DATABASE_URL": migrated_url,
         "TODOKE_HANDLERS_ORDER_MAIL_ON_CRASH": on_crash,
         "TODOKE_MAIL_HOST": shop.mail.hostname,
         "TODOKE_MAIL_PORT": str(shop.mail.port),
@@ -46,13 +46,13 @@ def clock() -> Clock:
 
 @pytest.fixture
 def killed(
-    database_url: str, mail_server: MailServer, clock: Clock, request: pytest.FixtureRequest
+    migrated_url: str, mail_server: MailServer, clock: Clock, request: pytest.FixtureRequest
 ) -> Iterator[Sandbox]:
     """A shop whose worker was killed in the middle of a mail, an hour ago."""
     on_crash = str(request.param)
-    with sandbox(database_url, mail_server, clock, on_crash=on_crash) as shop:
+    with sandbox(migrated_url, mail_server, clock, on_crash=on_crash) as shop:
         shop.place_and_confirm()
-        run_a_worker_until_killed(shop, database_url, on_crash)
+        run_a_worker_until_killed(shop, migrated_url, on_crash)
         clock.advance("1h")
         yield shop
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -247,10 +247,10 @@ class Runtime:
     def _destination_of(self, stream: str) -> Destination | None:
         return self._destinations.get(destination_of(stream))
 
-    def _rivals(self, connection: Connection) -> Iterable[Service]:
+    def _rivals(self, connection: Connection) -> Mapping[UUID, Service]:
         """The workers that live now, this one among them."""
         with reading(connection):
-            return self.membership.look_around(connection).values()
+            return self.membership.look_around(connection)
 
     def _has_deliveries(self, handler: str) -> bool:
         """Some delivery of this handler waits, or lies parked among the dead letters."""

@@ -23,8 +23,8 @@ def seen() -> list[Placed]:
 
 
 @pytest.fixture
-def app(database_url: str, clock: Clock, seen: list[Placed]) -> Iterator[Todoke]:
-    with application(database_url, clock=clock) as app:
+def app(migrated_url: str, clock: Clock, seen: list[Placed]) -> Iterator[Todoke]:
+    with application(migrated_url, clock=clock) as app:
 
         @app.on(Placed, name="mail", retry="default")
         def mail(event: Placed) -> None:

@@ -18,8 +18,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def app(database_url: str, clock: Clock) -> Iterator[Todoke]:
-    with application(database_url, clock=clock) as app:
+def app(migrated_url: str, clock: Clock) -> Iterator[Todoke]:
+    with application(migrated_url, clock=clock) as app:
         yield app
 
 

@@ -51,7 +51,7 @@ class Hand:
         inline = InlineSlots(self.runtime.performer, app.event_loop)
         self.slots = OpenSlots(inline)
         self._worker = self.runtime.worker(self.slots if holds_on else inline)
-        self.connection = app.engine.connect()
+        self.connection, self.lane_table = app.engine.connect(), app.lane_table
         self.runtime.membership.join(self.connection)
 
     @property

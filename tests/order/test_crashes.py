@@ -208,13 +208,34 @@ def test_a_late_finisher_runs_none_of_its_followers(
     publish(app, *(Walked(walker="a", step=step) for step in (1, 2, 3)))
     with hands(app, 1, holds_on=True) as (slow,):
         slow.tick(5)
-        clock.advance("16s")
-        with hands(app, 1) as (rescuer,):
-            rescuer.rescue()
-            rescuer.stop()
-        app.drain()
         slow.slots.perform()
+        declared_dead(app, clock)
+        app.drain()
         slow.tick(3)
         assert slow.slots.begun == []
-    assert journal.of("a") == [1, 2, 3, 1]
+    assert journal.of("a") == [1, 1, 2, 3]
     assert (living(app), barriers(app)) == ([], [])
+
+
+def test_a_process_that_stood_still_beyond_its_lease_begins_nothing(
+    app: Todoke, journal: Journal, clock: Clock
+) -> None:
+    """OB-9 OB-7: not even one that has never renewed it yet"""
+    listen(app, journal)
+    publish(app, *steps("a", 1, 2))
+    with hands(app, 1, holds_on=True) as (still,):
+        still.tick(5)
+        declared_dead(app, clock)
+        still.slots.perform()
+        assert journal.of("a") == []
+        app.drain()
+        still.tick(3)
+    assert (journal.of("a"), living(app)) == ([1, 2], [])
+
+
+def declared_dead(app: Todoke, clock: Clock) -> None:
+    """Whoever does not renew for so long."""
+    clock.advance("16s")
+    with hands(app, 1) as (rescuer,):
+        rescuer.rescue()
+        rescuer.stop()

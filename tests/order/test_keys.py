@@ -68,11 +68,11 @@ def gate() -> Iterator[Gate]:
 
 
 def test_other_keys_run_in_parallel_and_the_same_key_does_not(
-    database_url: str, gate: Gate
+    migrated_url: str, gate: Gate
 ) -> None:
     """OB-9 OB-8"""
     done: list[tuple[str, int]] = []
-    with quick_application(database_url) as app:
+    with quick_application(migrated_url) as app:
 
         @app.on(Walked)
         def note(event: Walked) -> None:
@@ -91,11 +91,11 @@ def test_other_keys_run_in_parallel_and_the_same_key_does_not(
         assert done[2:] == [("slow", 1), ("slow", 2)]
 
 
-def test_coroutines_of_one_key_do_not_overlap(database_url: str) -> None:
+def test_coroutines_of_one_key_do_not_overlap(migrated_url: str) -> None:
     """OB-9"""
     inside: list[int] = []
     most: list[int] = []
-    with quick_application(database_url) as app:
+    with quick_application(migrated_url) as app:
 
         @app.on(Walked)
         async def note(event: Walked) -> None:

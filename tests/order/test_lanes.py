@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import delete, select
 
 from tests.application import living, publish
 from tests.order.hands import Hand, hands, lane_owners, seconds_pass, shares, walker_in
 from tests.order.walks import STREAM, Journal, listen, states, steps
-from todoke import Todoke
+from todoke import Todoke, crash
 from todoke.testing import Clock
+from todoke.work.lanes import fair_share
 from todoke.work.strand import LANES
 
 
@@ -31,7 +38,16 @@ def test_two_workers_share_evenly_and_a_third_gets_its_share(
         with hands(app, 1) as (third,):
             three = [*two, third]
             seconds_pass(clock, three, 3)
-            assert sorted(shares(app, STREAM, three)) == [20, 22, 22]
+            assert sorted(shares(app, STREAM, three)) == [21, 21, 22]
+
+
+@pytest.mark.parametrize("count", [1, 3, 33, 63, 64, 100])
+def test_shares_add_up_and_nobody_is_left_out_while_there_are_lanes(count: int) -> None:
+    """OB-9"""
+    workers = [uuid4() for _ in range(count)]
+    fair = [fair_share(one, workers) for one in workers]
+    assert sum(fair) == LANES
+    assert max(fair) - min(fair) <= 1
 
 
 def test_the_lanes_of_one_that_leaves_are_taken_over(
@@ -93,6 +109,54 @@ def test_a_lane_that_is_wanted_back_is_given_once_it_is_settled(
                 seconds_pass(clock, both, 1)
             assert shares(app, STREAM, both) == [32, 32]
         assert [journal.of(walker) for walker in busy] == [[1, 2]] * LANES
+
+
+def test_a_lane_is_kept_until_what_goes_back_is_written_back(
+    app: Todoke, journal: Journal, clock: Clock
+) -> None:
+    """OB-9: what was taken out of hand is still ours in the database"""
+    listen(app, journal)
+    busy = walker_in(range(60, 64), STREAM)
+    publish(app, *steps(busy, 1, 2))
+    (lane, _) = (row.lane for row in living(app))
+    given: list[bool] = []
+    with hands(app, 1, holds_on=True) as (first,):
+        first.tick(20)
+        assert [row.owner for row in living(app)] == [first.id] * 2
+        drop_the_first_row(app)
+        first.slots.perform()
+        with (
+            hands(app, 1),
+            at("lanes.before_give_back", lambda: given.append(is_free(first, lane))),
+        ):
+            clock.advance("1s")
+            first.tick()
+    assert given == [False]
+    assert [row.owner for row in living(app)] == [None]
+
+
+def drop_the_first_row(app: Todoke) -> None:
+    """As if somebody else had settled it: whoever has it in hand will be too late."""
+    live, first = app.outbox_table.live, living(app)[0].id
+    with app.engine.begin() as connection:
+        connection.execute(delete(live).where(live.c.id == first))
+
+
+def is_free(worker: Hand, lane: int) -> bool:
+    """As the worker's own transaction sees it."""
+    lanes = worker.lane_table
+    owner = select(lanes.c.owner).where(lanes.c.stream == STREAM, lanes.c.lane == lane)
+    return worker.connection.execute(owner).scalar_one() is None
+
+
+@contextmanager
+def at(point: str, look: Callable[[], None]) -> Iterator[None]:
+    """Look whenever this crash point is passed."""
+    before = crash.arm(lambda name: look() if name == point else None)
+    try:
+        yield
+    finally:
+        crash.arm(before)
 
 
 def test_the_rescuer_frees_lanes_of_the_dead_along_with_their_rows(

@@ -24,13 +24,13 @@ def billing() -> Context:
 
 
 def test_a_worker_of_one_context_leaves_the_others_rows_alone(
-    database_url: str, clock: Clock, journal: Journal
+    migrated_url: str, clock: Clock, journal: Journal
 ) -> None:
     """OB-11 OB-9"""
     settings: dict[str, object] = {"worker.contexts": ["billing"]}
     with (
-        application(database_url, clock=clock, settings=settings) as billing_worker,
-        application(database_url, clock=clock) as everything,
+        application(migrated_url, clock=clock, settings=settings) as billing_worker,
+        application(migrated_url, clock=clock) as everything,
     ):
         for app in (billing_worker, everything):
             billing = Context("billing")
@@ -48,14 +48,14 @@ def test_a_worker_of_one_context_leaves_the_others_rows_alone(
 
 
 def test_a_handler_of_a_queue_is_served_only_by_workers_with_that_queue(
-    database_url: str, clock: Clock, journal: Journal
+    migrated_url: str, clock: Clock, journal: Journal
 ) -> None:
     """OB-11 OB-9"""
     quick: dict[str, object] = {"worker.queues.default": 4}
     slow: dict[str, object] = {"worker.queues.slow": 1}
     with (
-        application(database_url, clock=clock, settings=quick) as first,
-        application(database_url, clock=clock, settings=slow) as second,
+        application(migrated_url, clock=clock, settings=quick) as first,
+        application(migrated_url, clock=clock, settings=slow) as second,
     ):
         for app in (first, second):
             listen(app, journal, queue="slow")
@@ -71,11 +71,11 @@ def test_a_handler_of_a_queue_is_served_only_by_workers_with_that_queue(
 
 
 def test_a_worker_of_another_queue_leaves_the_outbox_alone(
-    database_url: str, clock: Clock, journal: Journal
+    migrated_url: str, clock: Clock, journal: Journal
 ) -> None:
     """OB-11"""
     slow: dict[str, object] = {"worker.queues.slow": 1}
-    with application(database_url, clock=clock, settings=slow) as app:
+    with application(migrated_url, clock=clock, settings=slow) as app:
         listen(app, journal, queue="slow")
         publish(app, *steps("a", 1))
         app.drain()
@@ -83,11 +83,11 @@ def test_a_worker_of_another_queue_leaves_the_outbox_alone(
 
 
 def test_order_is_kept_on_the_way_to_another_queue(
-    database_url: str, clock: Clock, journal: Journal
+    migrated_url: str, clock: Clock, journal: Journal
 ) -> None:
     """OB-9: a delivery that is tried again, or dies, holds those behind it"""
     both: dict[str, object] = {"worker.queues.default": 4, "worker.queues.slow": 1}
-    with application(database_url, clock=clock, settings=both) as app:
+    with application(migrated_url, clock=clock, settings=both) as app:
         listen(app, journal, queue="slow")
         journal.answer("a", 1, TransientError("busy"))
         journal.answer("b", 1, PermanentError("no"))
@@ -112,13 +112,13 @@ def test_an_event_of_another_context_is_delivered_in_order(
     assert [(row.stream, row.context) for row in history] == [("billing/default", "todoke")] * 3
 
 
-def test_unordered_events_are_served_by_context_as_well(database_url: str, clock: Clock) -> None:
+def test_unordered_events_are_served_by_context_as_well(migrated_url: str, clock: Clock) -> None:
     """OB-11"""
     seen: list[int] = []
     elsewhere: dict[str, object] = {"worker.contexts": "billing"}
     with (
-        application(database_url, clock=clock, settings=elsewhere) as other,
-        application(database_url, clock=clock) as app,
+        application(migrated_url, clock=clock, settings=elsewhere) as other,
+        application(migrated_url, clock=clock) as app,
     ):
         for one in (other, app):
 

@@ -7,6 +7,7 @@ that the lines are in the order of the deliveries.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,12 +34,12 @@ def build(url: str, folder: str, settings: dict[str, object]) -> Todoke:
 
     @app.on(Step)
     def walk(event: Step, attempt: Attempt) -> None:
-        note("walk", event)
+        note("walk", event, attempt)
         _fail_once(event, attempt)
 
     @app.on(SharedStep)
     def follow(event: SharedStep, attempt: Attempt) -> None:
-        note("follow", event)
+        note("follow", event, attempt)
         _fail_once(event, attempt)
 
     @app.on(SharedStep)
@@ -56,10 +57,11 @@ def _fail_once(event: Step, attempt: Attempt) -> None:
         raise TransientError("stumbled")
 
 
-def _notes(file: Path) -> Callable[[str, Step], None]:
+def _notes(file: Path) -> Callable[[str, Step, Attempt], None]:
     lines = os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
 
-    def note(handler: str, event: Step) -> None:
-        os.write(lines, f"{handler} {event.walk} {event.number}\n".encode())
+    def note(handler: str, event: Step, attempt: Attempt) -> None:
+        who = f"{os.getpid()}/{attempt.number}"
+        os.write(lines, f"{handler} {event.walk} {event.number} {time.time():.3f} {who}\n".encode())
 
     return note

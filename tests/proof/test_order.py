@@ -67,7 +67,7 @@ def test_no_key_is_ever_delivered_out_of_order(
     record_property("events", sum(taken.values()))
     record_property("deliveries", sum(map(len, delivered.values())))
     record_property("kills", kills)
-    assert _inversions(delivered) == []
+    assert _inversions(delivered) == [], _told_of(_inversions(delivered), tmp_path)
     assert _missing(delivered, taken) == []
     assert kills >= 3
 
@@ -135,7 +135,7 @@ def _delivered(app: Todoke, folder: Path) -> dict[tuple[str, int], list[int]]:
     """By handler and walk: the numbers, in the order they came."""
     found: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     for line in (folder / "steps").read_text().splitlines():
-        handler, walk, number = line.split()
+        handler, walk, number, *_ = line.split()
         found[handler, int(walk)].append(int(number))
     with app.session() as session:
         for walk, number in session.execute(text("SELECT walk, number FROM steps ORDER BY id")):
@@ -151,6 +151,13 @@ def _inversions(delivered: dict[tuple[str, int], list[int]]) -> list[str]:
         for before, after in pairwise([0, *numbers])
         if after not in (before, before + 1)
     ]
+
+
+def _told_of(inversions: list[str], folder: Path) -> str:
+    """For whoever has to find the cause: when, and by which process and attempt, it was called."""
+    walks = {line.split()[3].rstrip(":") for line in inversions}
+    lines = (folder / "steps").read_text().splitlines()
+    return "\n".join(line for line in lines if line.split()[1] in walks)
 
 
 def _missing(delivered: dict[tuple[str, int], list[int]], taken: dict[int, int]) -> list[str]:

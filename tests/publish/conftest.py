@@ -13,8 +13,8 @@ from todoke import Todoke
 
 
 @pytest.fixture
-def app(database_url: str) -> Iterator[Todoke]:
-    with application(database_url) as app:
+def app(migrated_url: str) -> Iterator[Todoke]:
+    with application(migrated_url) as app:
         with app.engine.begin() as connection:
             connection.execute(text("CREATE TABLE orders (id INTEGER PRIMARY KEY, seen INTEGER)"))
         yield app

@@ -7,9 +7,10 @@ import signal
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 
-from sqlalchemy import Connection, NullPool, create_engine
+from sqlalchemy import Connection, Engine, NullPool, create_engine
 from sqlalchemy.exc import OperationalError
 
 from tests.servers.availability import ServerUnavailable
@@ -48,7 +49,9 @@ class MariaDbServer:
 
     def url(self, database: str = "mysql") -> str:
         """The address of one of its databases, for SQLAlchemy."""
-        return f"mariadb+pymysql://root@127.0.0.1:{self.port}/{database}?charset=utf8mb4"
+        # Without TLS, whose certificates the driver would read anew for each connection.
+        options = "charset=utf8mb4&ssl_disabled=true"
+        return f"mariadb+pymysql://root@127.0.0.1:{self.port}/{database}?{options}"
 
     def start(self) -> None:
         """Starts it; returns when it takes connections."""
@@ -79,18 +82,22 @@ class MariaDbServer:
     def _end_sessions(self, database: str) -> None:
         # A transaction that a test left open would make the drop wait for its locks.
         sessions = "SELECT id FROM information_schema.processlist WHERE db = %s"
-        with self._connection() as connection:
+        with self.connection() as connection:
             for number in connection.exec_driver_sql(sessions, (database,)).scalars().all():
                 with suppress(OperationalError):  # it ended by itself since
                     connection.exec_driver_sql(f"KILL {int(number)}")
 
     def _administer(self, statement: str) -> None:
-        with self._connection() as connection:
+        with self.connection() as connection:
             connection.exec_driver_sql(statement)
 
-    def _connection(self) -> Connection:
-        url = self.url()
-        return create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT").connect()
+    def connection(self) -> Connection:
+        """A connection of one's own, each statement its own transaction."""
+        return self._engine.connect()
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return create_engine(self.url(), poolclass=NullPool, isolation_level="AUTOCOMMIT")
 
 
 @contextmanager

@@ -99,8 +99,8 @@ class Process:
 
 
 @pytest.fixture
-def world(database_url: str, clock: Clock) -> Iterator[World]:
-    world = World(database_url, clock)
+def world(migrated_url: str, clock: Clock) -> Iterator[World]:
+    world = World(migrated_url, clock)
     yield world
     world.engine.dispose()
 
@@ -385,9 +385,9 @@ def test_people_see_what_is_open_held_and_left(world: World, clock: Clock) -> No
     assert second.open_until == clock.now() + timedelta(seconds=30)
 
 
-def test_all_of_it_holds_by_the_time_of_the_database(database_url: str) -> None:
+def test_all_of_it_holds_by_the_time_of_the_database(migrated_url: str) -> None:
     """ID-6"""
-    world = World(database_url, SystemClock())
+    world = World(migrated_url, SystemClock())
     rest = Breaker("psp", failures=1, rest="1ms")
     psp = world.process(limit=Limit(2), rate=Rate(2, "1h"), breaker=rest)
     assert [psp.room(5), psp.seen.failed("transient")] == [Room(2), True]

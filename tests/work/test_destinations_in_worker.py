@@ -36,8 +36,8 @@ class Crowd:
 
 
 @pytest.fixture
-def app(database_url: str) -> Iterator[Todoke]:
-    with quick_application(database_url) as app:
+def app(migrated_url: str) -> Iterator[Todoke]:
+    with quick_application(migrated_url) as app:
         yield app
 
 
@@ -106,10 +106,10 @@ def test_handlers_that_disagree_about_a_destination_are_refused_at_start(app: To
         pass
 
 
-def test_no_more_begin_than_the_rate_allows(database_url: str) -> None:
+def test_no_more_begin_than_the_rate_allows(migrated_url: str) -> None:
     """OB-15, ID-6"""
     clock = Clock()
-    with application(database_url, clock=clock) as app:
+    with application(migrated_url, clock=clock) as app:
         seen: list[int] = []
 
         @app.on(Noted, limit=Rate(5, "1s"))

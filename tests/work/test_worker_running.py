@@ -19,8 +19,8 @@ from todoke import Attempt, Backoff, Todoke
 
 
 @pytest.fixture
-def app(database_url: str) -> Iterator[Todoke]:
-    with quick_application(database_url) as app:
+def app(migrated_url: str) -> Iterator[Todoke]:
+    with quick_application(migrated_url) as app:
         yield app
 
 
@@ -67,10 +67,10 @@ def test_a_slow_handler_delays_no_neighbour(app: Todoke, gate: Gate) -> None:
         until(lambda: not living(app))
 
 
-def test_an_answer_is_settled_while_the_next_call_runs(database_url: str, gate: Gate) -> None:
+def test_an_answer_is_settled_while_the_next_call_runs(migrated_url: str, gate: Gate) -> None:
     """OB-8: not only at the next poll"""
     slow_to_look = {"outbox.poll": "60s", "worker.threads": 1}
-    with quick_application(database_url, **slow_to_look) as app:
+    with quick_application(migrated_url, **slow_to_look) as app:
         gates = [Gate(), gate]
 
         @app.on(Placed)

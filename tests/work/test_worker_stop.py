@@ -20,8 +20,8 @@ from todoke.work.process import Ending
 
 
 @pytest.fixture
-def app(database_url: str) -> Iterator[Todoke]:
-    with quick_application(database_url, **{"worker.threads": 1}) as app:
+def app(migrated_url: str) -> Iterator[Todoke]:
+    with quick_application(migrated_url, **{"worker.threads": 1}) as app:
         yield app
 
 

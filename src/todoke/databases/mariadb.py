@@ -72,8 +72,9 @@ class MariaDb(Database):
     def async_engine(self, url: URL, pool_size: int) -> AsyncEngine:
         # No pool: a connection of this driver can be used, and closed, only in the event loop that
         # opened it, and the caller's loop is not the worker's.
+        known = url.difference_update_query(["ssl_disabled"])  # to this driver it is unknown
         return create_async_engine(
-            url.set(drivername="mariadb+aiomysql"), poolclass=NullPool, **_options(30.0)
+            known.set(drivername="mariadb+aiomysql"), poolclass=NullPool, **_options(30.0)
         )
 
     def adopt(self, engine: Engine) -> Engine:

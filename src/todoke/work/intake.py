@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -41,11 +41,11 @@ class Intake:
         self._database, self._clock, self._pace = database, database.clock, pace
         self._serves, self._on_lanes = serves, on_lanes
         self._suspects = Suspects([source.settling.table for source in sources])
-        self._taps = Taps(sources, destination_of)
+        self._with_suspects: list[tuple[Source, str]] = []
+        self._destination_of, self._taps = destination_of, Taps(sources, destination_of)
         for stream in streams:
             self._taps.add(stream)
         self._next_balance = self._next_look_around = self._next_suspect_search = 0.0
-        self._suspect_waits = False
         self._rings: deque[frozenset[str]] = deque()
         self.seconds_each = 1.0
         self.unsure_of: UUID | None = None
@@ -75,17 +75,23 @@ class Intake:
         """Look for streams nobody told of, at the next tick."""
         self._next_look_around = self._next_balance = 0.0
 
-    def prepare(self, connection: Connection, owner: UUID) -> None:
+    def prepare(
+        self, connection: Connection, owner: UUID, unwritten: Collection[tuple[str, int]]
+    ) -> None:
         """Know the streams there are, and have a share of their lanes."""
+
+        def busy(stream: str, lane: int) -> bool:
+            return (stream, lane) in unwritten or self._is_busy(stream, lane)
+
         now = self._clock.monotonic()
         if now >= self._next_look_around:
             self._next_look_around = now + _LOOK_AROUND
             self._find_streams(connection)
         if now >= self._next_balance or owner != self._lanes.owner:
             self._next_balance = now + self._pace.poll
-            if self._lanes.tick(connection, owner, self._taps.streams, self._is_busy):
+            for stream in self._lanes.tick(connection, owner, self._taps.streams, busy):
                 self._on_lanes()
-                self._taps.wake()
+                self._taps.wake_stream(stream)
 
     def claim(self, connection: Connection, owner: UUID) -> Iterator[Claimed]:
         """A batch of each stream that is due."""
@@ -98,23 +104,21 @@ class Intake:
                     yield tap.source, items
 
     def wants_suspect(self, connection: Connection) -> bool:
+        """Some row waits to be run alone, and there is room for it where it goes."""
         now = self._clock.monotonic()
         if now >= self._next_suspect_search:
-            self._suspect_waits = self._suspects.wait(connection)
             self._next_suspect_search = now + self._pace.poll
-        return self._suspect_waits
+            waits = self._suspects.wait(connection)
+            self._with_suspects = self._find_suspects(connection) if waits else []
+        return bool(self._with_suspects)
 
     def claim_suspect(self, connection: Connection, owner: UUID) -> Claimed | None:
-        self._suspect_waits = False
-        for source in self._sources:
-            for stream in source.claims.streams(connection, SUSPECT):
-                if self._serves(stream):
-                    self.unsure_of = owner
-                    items = source.claims.take_suspect(connection, owner, stream)
-                    self.unsure_of = None
-                    if items:
-                        self._next_suspect_search = 0.0
-                        return source, items
+        places, self._with_suspects = self._with_suspects, []
+        for source, stream in places:
+            items = self._take_suspect(connection, owner, source, stream)
+            if items:
+                self._next_suspect_search = 0.0
+                return source, items
         return None
 
     def rest(self) -> float:
@@ -147,6 +151,18 @@ class Intake:
             for stream in source.claims.streams(connection):
                 self._add(stream)
 
+    def _find_suspects(self, connection: Connection) -> list[tuple[Source, str]]:
+        return [
+            (source, stream)
+            for source in self._sources
+            for stream in source.claims.streams(connection, SUSPECT)
+            if self._serves(stream) and self._may_ask(stream)
+        ]
+
+    def _may_ask(self, stream: str) -> bool:
+        destination = self._destination_of(stream)
+        return destination is None or destination.next_look() <= 0
+
     def _add(self, stream: str) -> None:
         if self._serves(stream):
             self._taps.add(stream)
@@ -171,16 +187,34 @@ class Intake:
         if not tap.source.claims.any_wait(connection, tap.stream):
             tap.run_dry(self._clock.monotonic(), self._pace)
             return []
+
+        def take(room: int) -> list[Item]:
+            return self._take(connection, owner, tap, room)
+
+        items = self._within(destination, connection, owner, tap.source, wanted, take)
+        if items is None:
+            self._wait(tap, destination)
+        return items or []
+
+    def _within(
+        self,
+        destination: Destination,
+        connection: Connection,
+        owner: UUID,
+        source: Source,
+        wanted: int,
+        take: Callable[[int], list[Item]],
+    ) -> list[Item] | None:
+        """Ask for room, take as much, give back what was too much; None when there is no room."""
         self.unsure_of = owner  # should the reply be lost, so may be slots
         with connection.begin():
             room = destination.room(connection, owner, wanted)
         self.unsure_of = None
         if room.granted == 0:
-            self._wait(tap, destination)
-            return []
-        items = self._take(connection, owner, tap, room.granted)
+            return None
+        items = take(room.granted)
         if room.probe:
-            self.probes |= {(tap.source.name, item.id) for item in items}
+            self.probes |= {(source.name, item.id) for item in items}
         if len(items) < room.granted:
             with connection.begin():
                 destination.return_unused(connection, owner, room, len(items))
@@ -196,6 +230,20 @@ class Intake:
         items = take(connection, owner, tap, room)
         self.unsure_of = None
         return items
+
+    def _take_suspect(
+        self, connection: Connection, owner: UUID, source: Source, stream: str
+    ) -> list[Item]:
+        def take(_room: int) -> list[Item]:
+            self.unsure_of = owner
+            items = source.claims.take_suspect(connection, owner, stream)
+            self.unsure_of = None
+            return items
+
+        destination = self._destination_of(stream)
+        if destination is None:
+            return take(1)
+        return self._within(destination, connection, owner, source, 1, take) or []
 
     def _take_unordered(
         self, connection: Connection, owner: UUID, tap: Tap, room: int

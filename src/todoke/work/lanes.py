@@ -7,7 +7,7 @@ never has two owners, and a new owner never meets rows of the old one in flight.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -116,7 +116,7 @@ class Lanes:
         self,
         leases: LaneLeases,
         holds: Mapping[str, Holds],
-        look_around: Callable[[Connection], Iterable[Service]],
+        look_around: Callable[[Connection], Mapping[UUID, Service]],
     ) -> None:
         self._leases, self._holds, self._look_around = leases, holds, look_around
         self._shares: dict[str, Share] = {}
@@ -130,32 +130,33 @@ class Lanes:
         known = self.of(stream).lanes.get(lane)
         return {} if known is None else known[source]
 
-    def tick(self, connection: Connection, owner: UUID, streams: Sequence[str], busy: Busy) -> bool:
-        """Give back what is too much, take what is free; True when lanes were taken."""
+    def tick(
+        self, connection: Connection, owner: UUID, streams: Sequence[str], busy: Busy
+    ) -> Iterator[str]:
+        """Give back what is too much, take what is free; tells of each stream that got lanes."""
         if owner != self.owner:
             # Under a new name nothing is ours: the rescuer has freed what the old one had.
             self.owner, self._shares = owner, {}
-        rivals = list(self._look_around(connection))
-        taken = False
+        rivals = self._look_around(connection)
         for stream in streams:
-            sharing = sum(1 for rival in rivals if rival.serves(stream))
-            fair = -(-LANES // max(1, sharing))
-            taken |= self._balance(connection, owner, stream, fair, busy)
-        return taken
+            fair = fair_share(owner, (one for one, rival in rivals.items() if rival.serves(stream)))
+            share = self.of(stream)
+            if share.unsure and self._look_again(connection, owner, stream, share):
+                yield stream
+            if self._balance(connection, owner, stream, fair, busy):
+                yield stream
 
     def _balance(
         self, connection: Connection, owner: UUID, stream: str, fair: int, busy: Busy
     ) -> bool:
         share = self.of(stream)
-        found = share.unsure and self._look_again(connection, owner, stream, share)
         surplus = len(share.lanes) - fair
         if surplus > 0:
             share.closing = set(sorted(share.lanes)[-surplus:])
             self._give_back(connection, owner, stream, share, busy)
-            return found
+            return False
         share.closing = set()
-        taken = surplus < 0 and self._take(connection, owner, stream, share, -surplus)
-        return found or taken
+        return surplus < 0 and self._take(connection, owner, stream, share, -surplus)
 
     def _look_again(self, connection: Connection, owner: UUID, stream: str, share: Share) -> bool:
         """Know again which lanes are ours; True when there are some that we did not know of."""
@@ -206,3 +207,10 @@ class Lanes:
             source: holds.load(connection, stream, lanes) for source, holds in self._holds.items()
         }
         return {lane: {source: of[lane] for source, of in loaded.items()} for lane in lanes}
+
+
+def fair_share(owner: UUID, sharing: Iterable[UUID]) -> int:
+    """This one's part of the lanes; what does not divide goes to the first of them, one each."""
+    everyone = sorted({owner, *sharing})
+    each, rest = divmod(LANES, len(everyone))
+    return each + (everyone.index(owner) < rest)

@@ -35,8 +35,7 @@ class Pressure:
         if destination is not None:
             self._streams.setdefault(destination, set()).add(call.item.stream)
             call.probe = probe
-            # A suspect that is handed back is claimed again at once, so it is rather called.
-            if not (probe or call.item.alone):
+            if not probe:
                 call.withheld = lambda: destination.is_open
 
     def judge(self, call: Call, answer: Answer) -> Answer:
@@ -59,7 +58,7 @@ class Pressure:
     def let_go(self, item: Item, owner: UUID, *, probe: bool) -> None:
         """Give back the room of a row that was claimed and is not called."""
         destination = self._destination_of(item.stream)
-        if destination is not None and not item.alone:  # a suspect was claimed without room
+        if destination is not None:
             self._streams.setdefault(destination, set()).add(item.stream)
             self._ended[destination, owner] += 1
             self._unused[destination] += 1

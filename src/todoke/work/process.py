@@ -65,12 +65,12 @@ class Membership:
         return self.living
 
     def join(self, connection: Connection) -> None:
-        fresh, self._renewed = self._identities.draw(), None
+        fresh, before = self._identities.draw(), self._clock.monotonic()
         name = f"{socket.gethostname()}:{os.getpid()}"
         with connection.begin():
             self._leases.register(connection, fresh, name, self._service)
             self.look_around(connection)
-        self.id = fresh
+        self._renewed, self.id = before, fresh
 
     def tick(self, connection: Connection) -> float:
         """Renew; a process that was declared dead starts again under a new id."""

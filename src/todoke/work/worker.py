@@ -64,9 +64,7 @@ class Worker:
         if self.stopping or owner is None:
             return self._intake.rest()
         self._free_strays(connection)
-        if not self._unsettled:
-            # A lane must not be given away while rows of it are still to be written back.
-            self._intake.prepare(connection, owner)
+        self._intake.prepare(connection, owner, self._unwritten())
         found = self._claim_round(connection, owner)
         self._settle(connection)
         return 0.0 if found or self._unsettled else self._intake.rest()
@@ -237,6 +235,12 @@ class Worker:
                 self._stop_behind(source, item)
             case settlement:
                 self._leave(call, settlement)
+
+    def _unwritten(self) -> set[tuple[str, int]]:
+        """Lanes with rows that are still to be written back: they must not be given away."""
+        return {
+            (one.item.stream, one.item.lane) for group in self._unsettled.values() for one in group
+        }
 
     def _leave(self, call: Call, settlement: Settlement) -> None:
         self._unsettled[self._source_of(call), call.owner].append(settlement)

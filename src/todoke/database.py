@@ -188,6 +188,13 @@ class Database(ABC):
         a time they are anyway.
         """
 
+    def fetch(
+        self, connection: Connection, statement: Any, values: Mapping[str, Any]
+    ) -> Sequence[Sequence[Any]]:
+        """The rows of a statement that is a transaction by itself."""
+        with connection.begin():
+            return connection.execute(statement, values).all()
+
     @abstractmethod
     def break_off(self, connection: Connection, victim: Any) -> None:
         """End another session's transaction: its handler was given up."""

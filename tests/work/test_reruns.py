@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from tests.application import Noted, Placed, application, history, publish, statuses
 from tests.waiting import until
-from todoke import Todoke
+from todoke import Todoke, crash
 from todoke.runtime import Runtime
 from todoke.work.slots import InlineSlots
 
@@ -120,8 +121,7 @@ def test_a_claim_whose_reply_was_lost_is_freed_by_the_next_round(
     worker = runtime.worker(InlineSlots(runtime.performer, app.event_loop))
     with app.engine.connect() as connection:
         runtime.membership.join(connection)
-        event.listen(connection, "commit", commit_and_break)
-        with pytest.raises(OperationalError):
+        with reply_lost(app, connection), pytest.raises(OperationalError):
             worker.tick(connection)
     assert statuses(app) == [("PROCESSING", 1)]
     with app.engine.connect() as connection:
@@ -130,13 +130,18 @@ def test_a_claim_whose_reply_was_lost_is_freed_by_the_next_round(
     assert (seen, statuses(app)) == ([1], [("PROCESSED", 1)])
 
 
-def commit_and_break(connection: Connection) -> None:
-    """The server commits, and the line breaks before its answer arrives; only for a claim."""
-    claimed = "SELECT count(owner) FROM todoke.outbox"
-    if not connection.execute(text(claimed)).scalar_one():
-        return
-    driver = connection.connection.dbapi_connection
-    assert driver is not None
-    driver.commit()
-    driver.close()
-    raise OperationalError("COMMIT", None, Exception("the line broke"), connection_invalidated=True)
+@contextmanager
+def reply_lost(app: Todoke, connection: Connection) -> Iterator[None]:
+    """The server commits the claim, and the line breaks before its answer arrives."""
+
+    def break_the_line(point: str) -> None:
+        if point == "claim.after_commit" and statuses(app) == [("PROCESSING", 1)]:
+            connection.invalidate()
+            broken = Exception("the line broke")
+            raise OperationalError("UPDATE", None, broken, connection_invalidated=True)
+
+    before = crash.arm(break_the_line)
+    try:
+        yield
+    finally:
+        crash.arm(before)

@@ -29,7 +29,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import Float
 
+from todoke.clock import Clock
 from todoke.database import Database, Moment
+from todoke.databases.postgres_direct import DRIVER, Direct
 
 # serialization_failure, deadlock_detected, lock_not_available
 _PASSING = {"40001", "40P01", "55P03"}
@@ -54,6 +56,10 @@ _LOCK_WHOLE_LANES = text(
 
 class Postgres(Database):
     kind = "postgresql"
+
+    def __init__(self, clock: Clock, schema: str | None, prefix: str) -> None:
+        super().__init__(clock, schema, prefix)
+        self._direct = Direct()
 
     def engine(self, url: URL, pool_size: int, patience: float = 30.0) -> Engine:
         # An engine of ours never depends on the server's default isolation level.
@@ -129,6 +135,13 @@ class Postgres(Database):
             connection.execute(_LOCK_WHOLE_LANES, {"lanes": lanes})
         else:
             connection.execute(_LOCK_STRANDS, {"lanes": lanes, "strands": sorted(strands)})
+
+    def fetch(
+        self, connection: Connection, statement: Any, values: Mapping[str, Any]
+    ) -> Sequence[Sequence[Any]]:
+        if connection.dialect.driver != DRIVER:  # an engine of the user's
+            return super().fetch(connection, statement, values)
+        return self._direct.fetch(connection, statement, values)
 
     def session_mark(self, connection: Connection) -> Any:
         if not self.prepares:

@@ -8,7 +8,7 @@ process has leased, so nobody else looks at them; the others are shared by skipp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -19,14 +19,13 @@ from sqlalchemy import (
     bindparam,
     exists,
     false,
-    not_,
     or_,
     select,
     update,
 )
 
 from todoke import crash
-from todoke.database import Database, reading
+from todoke.database import UNIQUE_ID, Database, reading
 from todoke.work.item import READY, SUSPECT, Item
 from todoke.work.strand import UNORDERED
 from todoke.work.table import WorkTable
@@ -53,9 +52,11 @@ class Claims:
             .order_by(live.c.stream)
             .limit(1)
         )
-        self._strays = (
+        mine = live.c.owner == bindparam("claimer", type_=UNIQUE_ID)
+        self._mine = select(live.c.id).where(mine)
+        self._free = (
             update(live)
-            .where(live.c.owner == bindparam("claimer"), not_(database.among(live.c.id, "known")))
+            .where(mine, database.among(live.c.id, "ids"))
             .values(owner=None, alone=false(), spared=live.c.spared + 1, updated_at=database.now)
         )
 
@@ -84,11 +85,15 @@ class Claims:
         values = {"of_stream": stream, "at_most": 1}
         return self._run(connection, self._suspect, owner, values, alone=True)
 
-    def free_strays(self, connection: Connection, owner: UUID, known: Sequence[int]) -> int:
+    def free_strays(self, connection: Connection, owner: UUID, known: Collection[int]) -> int:
         """Free what this owner holds and does not know of; its attempt does not count."""
         with connection.begin():
-            values = {"claimer": owner, "known": list(known)}
-            return connection.execute(self._strays, values).rowcount
+            # Looked for without locks: owners have no index, so this passes by all that waits.
+            held = connection.execute(self._mine, {"claimer": owner}).scalars()
+            strays = [row for row in held if row not in known]
+            if not strays:
+                return 0
+            return connection.execute(self._free, {"claimer": owner, "ids": strays}).rowcount
 
     def any_wait(self, connection: Connection, stream: str) -> bool:
         """Something of the stream is to be claimed, by whomever."""
@@ -123,10 +128,8 @@ class Claims:
         *,
         alone: bool,
     ) -> list[Item]:
-        with connection.begin():
-            values |= {"claimer": owner, "run_alone": alone}
-            items = self._claim.run(connection, statement, values)
-            crash.point("claim.before_commit")
+        values |= {"claimer": owner, "run_alone": alone}
+        items = self._claim.run(connection, statement, values)
         crash.point("claim.after_commit")
         return sorted(items, key=lambda item: (item.priority, item.id))
 
@@ -160,7 +163,8 @@ class OneStatement:
         )
 
     def run(self, connection: Connection, statement: Any, values: dict[str, Any]) -> list[Item]:
-        return [Item(*row) for row in connection.execute(statement, values)]
+        crash.point("claim.before_commit")
+        return [Item(*row) for row in self._database.fetch(connection, statement, values)]
 
 
 class TwoStatements:
@@ -194,6 +198,14 @@ class TwoStatements:
         return wanted
 
     def run(self, connection: Connection, statement: Any, values: dict[str, Any]) -> list[Item]:
+        with connection.begin():
+            items = self._look_and_mark(connection, statement, values)
+            crash.point("claim.before_commit")
+        return items
+
+    def _look_and_mark(
+        self, connection: Connection, statement: Any, values: dict[str, Any]
+    ) -> list[Item]:
         me = {"claimer": values["claimer"]}
         if connection.execute(self._registered, me).first() is None:
             return []

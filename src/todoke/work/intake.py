@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -17,6 +18,7 @@ from todoke.work.strand import queue_of, stream_of
 from todoke.work.stream import Hands, Pace, Source, Tap, Taps
 
 _LOOK_AROUND = 5.0
+_AT_ONCE = float("-inf")
 
 Claimed = tuple[Source, list[Item]]
 
@@ -45,8 +47,9 @@ class Intake:
         self._destination_of, self._taps = destination_of, Taps(sources, destination_of)
         for stream in streams:
             self._taps.add(stream)
-        self._next_balance = self._next_look_around = self._next_suspect_search = 0.0
+        self._next_balance = self._next_look_around = self._next_suspect_search = _AT_ONCE
         self._rings: deque[frozenset[str]] = deque()
+        self._was_rung = False
         self.seconds_each = 1.0
         self.unsure_of: UUID | None = None
         """Whose claim got no answer: it may have taken rows that nobody here knows of."""
@@ -59,13 +62,14 @@ class Intake:
 
     def hear(self) -> None:
         """Take note of what was rung since the last tick, before anything is claimed."""
+        self._was_rung = bool(self._rings) and all(self._rings)
         while self._rings:
             hints = self._rings.popleft()
             for hint in hints:
                 self._add(stream_of(hint))
             self._taps.wake(hints)
             if not hints:
-                self._next_suspect_search = 0.0
+                self._next_suspect_search = _AT_ONCE
 
     def wake_streams(self, streams: Iterable[str]) -> None:
         for stream in streams:
@@ -73,7 +77,7 @@ class Intake:
 
     def look_around(self) -> None:
         """Look for streams nobody told of, at the next tick."""
-        self._next_look_around = self._next_balance = 0.0
+        self._next_look_around = self._next_balance = _AT_ONCE
 
     def prepare(
         self, connection: Connection, owner: UUID, unwritten: Collection[tuple[str, int]]
@@ -84,10 +88,10 @@ class Intake:
             return (stream, lane) in unwritten or self._is_busy(stream, lane)
 
         now = self._clock.monotonic()
-        if now >= self._next_look_around:
+        if self._is_time(self._next_look_around):
             self._next_look_around = now + _LOOK_AROUND
             self._find_streams(connection)
-        if now >= self._next_balance or owner != self._lanes.owner:
+        if self._is_time(self._next_balance) or owner != self._lanes.owner:
             self._next_balance = now + self._pace.poll
             for stream in self._lanes.tick(connection, owner, self._taps.streams, busy):
                 self._on_lanes()
@@ -105,9 +109,8 @@ class Intake:
 
     def wants_suspect(self, connection: Connection) -> bool:
         """Some row waits to be run alone, and there is room for it where it goes."""
-        now = self._clock.monotonic()
-        if now >= self._next_suspect_search:
-            self._next_suspect_search = now + self._pace.poll
+        if self._is_time(self._next_suspect_search):
+            self._next_suspect_search = self._clock.monotonic() + self._pace.poll
             waits = self._suspects.wait(connection)
             self._with_suspects = self._find_suspects(connection) if waits else []
         return bool(self._with_suspects)
@@ -117,7 +120,7 @@ class Intake:
         for source, stream in places:
             items = self._take_suspect(connection, owner, source, stream)
             if items:
-                self._next_suspect_search = 0.0
+                self._next_suspect_search = _AT_ONCE
                 return source, items
         return None
 
@@ -128,6 +131,11 @@ class Intake:
         now = self._clock.monotonic()
         due = [self._next_suspect_search, self._next_balance, self._taps.next_claim()]
         return min([self._pace.poll, *(moment - now for moment in due if moment > now)])
+
+    def _is_time(self, moment: float) -> bool:
+        """What is done regularly lets the claim that was rung for go first; but not for ever."""
+        patience = self._pace.poll if self._was_rung else 0.0
+        return self._clock.monotonic() >= moment + patience
 
     # --- rooms -------------------------------------------------------------------------------
 
@@ -143,6 +151,18 @@ class Intake:
         return self.unsure_of is not None or any(
             source.strands.runs.is_busy(stream, lane) for source in self._sources
         )
+
+    @contextmanager
+    def _unsure(self, owner: UUID) -> Iterator[None]:
+        """Should the reply be lost, so may be what was taken; an error that came took nothing."""
+        self.unsure_of = owner
+        try:
+            yield
+        except Exception as error:
+            if self._database.passes(error):
+                self.unsure_of = None
+            raise
+        self.unsure_of = None
 
     # --- claims ------------------------------------------------------------------------------
 
@@ -206,10 +226,8 @@ class Intake:
         take: Callable[[int], list[Item]],
     ) -> list[Item] | None:
         """Ask for room, take as much, give back what was too much; None when there is no room."""
-        self.unsure_of = owner  # should the reply be lost, so may be slots
-        with connection.begin():
+        with self._unsure(owner), connection.begin():
             room = destination.room(connection, owner, wanted)
-        self.unsure_of = None
         if room.granted == 0:
             return None
         items = take(room.granted)
@@ -225,20 +243,16 @@ class Intake:
         tap.dry_lanes = 0  # not half way any more: the lanes have their turn when there is room
 
     def _take(self, connection: Connection, owner: UUID, tap: Tap, room: int) -> list[Item]:
-        self.unsure_of = owner
         take = self._take_ordered if tap.ordered else self._take_unordered
-        items = take(connection, owner, tap, room)
-        self.unsure_of = None
-        return items
+        with self._unsure(owner):
+            return take(connection, owner, tap, room)
 
     def _take_suspect(
         self, connection: Connection, owner: UUID, source: Source, stream: str
     ) -> list[Item]:
         def take(_room: int) -> list[Item]:
-            self.unsure_of = owner
-            items = source.claims.take_suspect(connection, owner, stream)
-            self.unsure_of = None
-            return items
+            with self._unsure(owner):
+                return source.claims.take_suspect(connection, owner, stream)
 
         destination = self._destination_of(stream)
         if destination is None:

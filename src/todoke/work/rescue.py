@@ -12,6 +12,7 @@ the row becomes a dead letter and a person decides.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from sqlalchemy import (
     Connection,
     Integer,
     Table,
+    and_,
     bindparam,
     false,
     or_,
@@ -67,16 +69,19 @@ class Rescuer:
         """Return what the dead held; answers how long to rest."""
         returned = 0
         with connection.begin():
-            for owner in self._leases.expired(connection) + self._forgotten(connection):
-                returned += self._take_from(connection, owner)
+            dead = self._leases.expired(connection) + self._forgotten(connection)
+            held = [one.held_by(connection, dead) for one in self._returns] if dead else []
+            for owner in dead:
+                returned += self._take_from(connection, owner, [of.get(owner, []) for of in held])
             crash.point("rescue.before_commit")
         crash.point("rescue.after_commit")
         if returned:
             self._on_rescue()
         return self._poll
 
-    def _take_from(self, connection: Connection, owner: UUID) -> int:
-        taken = sum(one.take_from(connection, owner) for one in self._returns)
+    def _take_from(self, connection: Connection, owner: UUID, held: list[list[int]]) -> int:
+        parts = zip(self._returns, held, strict=True)
+        taken = sum(one.take_from(connection, owner, ids) for one, ids in parts)
         self._leases.deregister(connection, owner)
         self._counts["rescued"] += taken
         log.warning("worker %s is gone: %d of its messages were returned", owner, taken)
@@ -100,7 +105,12 @@ class _Return:
         self._settling, self._table = settling, settling.table
         self._bury, self._poison = bury, poison
         live = self._table.live
-        theirs = live.c.owner == bindparam("dead_owner", type_=UNIQUE_ID)
+        # Found without locks, then locked one by one: owners have no index, so looking for theirs
+        # passes by all that waits. Theirs get no more meanwhile, since their process is locked.
+        dead = live.c.owner.in_(bindparam("dead", type_=UNIQUE_ID, expanding=True))
+        self._held = select(live.c.owner, live.c.id).where(dead).order_by(live.c.id)
+        owner = live.c.owner == bindparam("dead_owner", type_=UNIQUE_ID)
+        theirs = and_(database.among(live.c.id, "ids"), owner)
         self._blame = update(live).where(theirs, live.c.alone).values(crashes=live.c.crashes + 1)
         poisonous = live.c.crashes >= bindparam("poison", type_=Integer())
         self._doomed = (
@@ -132,17 +142,26 @@ class _Return:
             .where(live.c.owner.is_not(None), live.c.owner.not_in(known))
         )
 
-    def take_from(self, connection: Connection, owner: UUID) -> int:
-        whose = {"dead_owner": owner}
+    def held_by(self, connection: Connection, dead: Sequence[UUID]) -> dict[UUID, list[int]]:
+        """What each of the dead has claimed."""
+        held: defaultdict[UUID, list[int]] = defaultdict(list)
+        for owner, row in connection.execute(self._held, {"dead": dead}):
+            held[owner].append(row)
+        return held
+
+    def take_from(self, connection: Connection, owner: UUID, ids: Sequence[int]) -> int:
+        if not ids:
+            return 0
+        whose = {"dead_owner": owner, "ids": list(ids)}
         connection.execute(self._blame, whose)
         doomed = connection.execute(self._doomed, {**whose, "poison": self._poison}).all()
         for *fields, started in doomed:
             self._die(connection, Item(*fields), owner, asked=started)
         rest = [Place(*row) for row in connection.execute(self._rest, whose)]
         suspects, held = self._in_order(connection, rest)
-        for state, ids in ((SUSPECT, suspects), (HELD, held)):
-            if ids:
-                connection.execute(self._free, {"ids": ids, "new_state": state})
+        for state, chosen in ((SUSPECT, suspects), (HELD, held)):
+            if chosen:
+                connection.execute(self._free, {"ids": chosen, "new_state": state})
         return len(doomed) + len(rest)
 
     def forgotten(self, connection: Connection) -> list[UUID]:

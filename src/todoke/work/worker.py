@@ -7,7 +7,7 @@ one row runs at a time; the next begins when it is settled.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
@@ -141,13 +141,9 @@ class Worker:
         if self._intake.unsure_of is None:
             return
         for source in self._sources:
-            known = self._hands.ids(source) + source.strands.runs.ids()
-            known += [
-                one.item.id
-                for (of, _), group in self._unsettled.items()
-                for one in group
-                if of is source
-            ]
+            known = {*self._hands.ids(source), *source.strands.runs.ids()}
+            for (of, _), group in self._unsettled.items():
+                known |= {one.item.id for one in group if of is source}
             freed = source.claims.free_strays(connection, self._intake.unsure_of, known)
             self._counts["handed_back"] += freed
         self._pressure.free_strays(connection, self._intake.unsure_of, self._hands.all)
@@ -157,18 +153,23 @@ class Worker:
         self, connection: Connection, source: Source, items: Sequence[Item], owner: UUID
     ) -> None:
         self._counts["claimed"] += len(items)
-        self._intake.unsure_of = owner  # should this fail, nobody here knows of the rest
-        beyond = []
-        for item in items:
-            if source.strands.is_beyond(item):
-                beyond.append(item)
-            else:
-                self._admit(source, item, owner)
-        if beyond:
-            self._counts["held"] += source.strands.hold_back(connection, owner, beyond)
-            for item in beyond:
+        left, beyond = deque(items), list[Item]()
+        try:
+            while left:
+                if source.strands.is_beyond(left[0]):
+                    beyond.append(left[0])
+                else:
+                    self._admit(source, left[0], owner)
+                left.popleft()
+            if beyond:
+                self._counts["held"] += source.strands.hold_back(connection, owner, beyond)
+        except Exception:
+            back = [HandedBack(item) for item in (*beyond, *left)]
+            self._unsettled[source, owner] += back
+            raise
+        finally:
+            for item in (*beyond, *left):
                 self._pressure.let_go(item, owner, probe=self._takes_probe(source, item))
-        self._intake.unsure_of = None
         self._start()
 
     def _admit(self, source: Source, item: Item, owner: UUID) -> None:
@@ -196,7 +197,7 @@ class Worker:
             prepared = source.router.prepare(item, owner)
         except Exception as error:
             if self._database.is_lost(error) or self._database.passes(error):
-                raise  # no fault of the message: it is freed as a stray
+                raise  # no fault of the message: it goes back
             log.exception("message %s could not be prepared", item.message_id)
             prepared = Dead(item, describe(error, "permanent"))
         if isinstance(prepared, Call):

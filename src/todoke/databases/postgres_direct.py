@@ -1,0 +1,89 @@
+"""Single statements straight to the driver.
+
+A claim stands between a commit and its handler, so here the way counts: sent by itself a statement
+needs no BEGIN and no COMMIT, each a trip to the server, and no description of its columns, which
+takes longer to make than a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Compiled, Connection
+from sqlalchemy.exc import DBAPIError
+
+DRIVER = "psycopg"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A statement as the driver takes it, and what SQLAlchemy would do to some of its columns."""
+
+    compiled: Compiled
+    changed: Sequence[tuple[int, Callable[[Any], Any]]]
+
+
+class Direct:
+    """Keeps the plans of the statements it has run; there are few, and they live as long."""
+
+    def __init__(self) -> None:
+        self._plans: dict[Any, Plan] = {}
+
+    def fetch(
+        self, connection: Connection, statement: Any, values: Mapping[str, Any]
+    ) -> list[Sequence[Any]]:
+        plan = self._plans.get(statement)
+        if plan is None:
+            plan = self._plans[statement] = _plan(connection, statement)
+        parameters = plan.compiled.construct_params(dict(values))
+        rows = _run(connection, str(plan.compiled), parameters)
+        return [_changed(row, plan.changed) for row in rows] if plan.changed else rows
+
+
+def _plan(connection: Connection, statement: Any) -> Plan:
+    dialect = connection.dialect
+    types = [column.type.dialect_impl(dialect) for column in statement.exported_columns]
+    processors = [one.result_processor(dialect, None) for one in types]
+    changed = [(place, one) for place, one in enumerate(processors) if one is not None]
+    return Plan(statement.compile(dialect=dialect), changed)
+
+
+def _run(connection: Connection, statement: str, parameters: Any) -> list[Sequence[Any]]:
+    driver: Any = connection.connection.driver_connection
+    dialect: Any = connection.dialect
+    try:
+        driver.autocommit = True
+        try:
+            return list(driver.execute(statement, parameters).fetchall())
+        finally:
+            if not driver.closed:
+                driver.autocommit = False
+    except dialect.loaded_dbapi.Error as error:
+        lost = dialect.is_disconnect(error, driver, None)
+        if lost:
+            connection.invalidate(error)
+        raise _wrapped(dialect, statement, error, lost=lost) from error
+
+
+def _wrapped(dialect: Any, statement: str, error: Exception, *, lost: bool) -> BaseException:
+    """The error as SQLAlchemy would have raised it."""
+    return DBAPIError.instance(
+        statement,
+        None,
+        error,
+        dialect.loaded_dbapi.Error,
+        hide_parameters=True,
+        connection_invalidated=lost,
+        dialect=dialect,
+    )
+
+
+def _changed(
+    row: Sequence[Any], changed: Sequence[tuple[int, Callable[[Any], Any]]]
+) -> Sequence[Any]:
+    values = list(row)
+    for place, change in changed:
+        values[place] = change(values[place])
+    return values

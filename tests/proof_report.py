@@ -10,36 +10,42 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 HEAD = """# Proof
 
-Written by `make prove`; edits are lost.
+Written by `make prove`, which takes hours: a run of some proofs keeps the rows of the others, and
+each row tells the commit it was shown on. Edits are lost.
 
-{when} · commit {commit} · Python {python} · {system} {machine}, {processors} processors
+{when} · Python {python} · {system} {machine}, {processors} processors
 
-| Promise | On | Result | Seconds | Facts |
-|---|---|---|---|---|
+| Promise | On | Result | Seconds | Commit | Facts |
+|---|---|---|---|---|---|
 """
+PLACE = 2
+"""So many first cells tell which proof a row is of."""
 
 
 class ProofReport:
     """Collects the result of every test and writes them as one page."""
 
-    def __init__(self, page: Path) -> None:
-        self._page = page
-        self._rows: list[str] = []
+    def __init__(self, page: Path, *, keep: bool) -> None:
+        self._page, self._keep = page, keep
+        self._rows: dict[tuple[str, ...], str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or report.outcome != "passed":
-            self._rows.append(row(report))
+            cells = cells_of(report)
+            self._rows[cells[:PLACE]] = f"| {' | '.join(cells)} |\n"
 
     def pytest_sessionfinish(self) -> None:
         if self._rows:
             self._page.parent.mkdir(parents=True, exist_ok=True)
-            self._page.write_text(head() + "".join(sorted(self._rows)))
+            rows = {**(kept(self._page) if self._keep else {}), **self._rows}
+            self._page.write_text(head() + "".join(rows[place] for place in sorted(rows)))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self._rows:
@@ -49,7 +55,6 @@ class ProofReport:
 def head() -> str:
     return HEAD.format(
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        commit=commit(),
         python=platform.python_version(),
         system=platform.system(),
         machine=platform.machine(),
@@ -57,6 +62,15 @@ def head() -> str:
     )
 
 
+def kept(page: Path) -> dict[tuple[str, ...], str]:
+    """The rows of a page that was written before, if it has the same columns."""
+    text = page.read_text() if page.exists() else ""
+    _, same, rows = text.partition(HEAD.rpartition("\n\n")[2])
+    found = rows.splitlines(keepends=True) if same else []
+    return {tuple(row.strip("| \n").split(" | ")[:PLACE]): row for row in found}
+
+
+@cache
 def commit() -> str:
     """The commit that was proved; marked where the tree held more than it."""
     told = ["git", "describe", "--always", "--dirty=+changes", "--abbrev=12"]
@@ -66,16 +80,17 @@ def commit() -> str:
         return "unknown"
 
 
-def row(report: pytest.TestReport) -> str:
+def cells_of(report: pytest.TestReport) -> tuple[str, ...]:
     name, _, parameters = report.nodeid.rpartition("::")[2].partition("[")
-    promise = name.removeprefix("test_").replace("_", " ")
-    facts = ", ".join(f"{key}: {value}" for key, value in report.user_properties)
-    cells = (promise, parameters.removesuffix("]"), report.outcome, f"{report.duration:.1f}", facts)
-    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"
+    promise, on = name.removeprefix("test_").replace("_", " "), parameters.removesuffix("]") or "-"
+    facts = ", ".join(f"{key}: {value}" for key, value in report.user_properties) or "-"
+    cells = (promise, on, report.outcome, f"{report.duration:.1f}", commit(), facts)
+    return tuple(cell.replace("|", "/") for cell in cells)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     is_worker = hasattr(config, "workerinput")
     if config.getoption("prove") and not is_worker:
         page = config.rootpath / "docs" / "proof" / "report.md"
-        config.pluginmanager.register(ProofReport(page), "proof-report")
+        some = bool(config.option.keyword) or config.args != ["tests/proof"]
+        config.pluginmanager.register(ProofReport(page, keep=some), "proof-report")

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 
 from tests.counts import Counts
 from tests.proof import steps
@@ -21,6 +21,7 @@ from tests.waiting import until
 from todoke import Event, Todoke
 
 WRITERS, WORKERS, WALKS = 8, 4, 2_000
+BACKLOG = 20_000
 SETTINGS: dict[str, object] = {
     "lease.duration": "1s",
     "lease.renew": "300ms",
@@ -76,25 +77,32 @@ def _storm(app: Todoke, band: Workers, events: int) -> int:
     """Write, handle and kill at once."""
     for _ in range(WORKERS):
         band.start()
-    over = threading.Event()
-    killer = threading.Thread(target=_kill_until, args=(band, over))
-    killer.start()
+    over, room = threading.Event(), threading.Event()
+    others = [
+        threading.Thread(target=_kill_until, args=(band, over, max(1.0, events / 200_000))),
+        threading.Thread(target=_pace_until, args=(app, over, room)),
+    ]
+    for one in others:
+        one.start()
     try:
         with ThreadPoolExecutor(WRITERS) as pool:
-            done = [pool.submit(_write, app, seed, events // WRITERS) for seed in range(WRITERS)]
-            for one in done:
-                one.result()
+            each = events // WRITERS
+            writing = [pool.submit(_write, app, seed, each, room) for seed in range(WRITERS)]
+            for writer in writing:
+                writer.result()
         until(lambda: band.kills >= 3, 60)
     finally:
         over.set()
-        killer.join()
+        for one in others:
+            one.join()
     return band.kills
 
 
-def _write(app: Todoke, seed: int, events: int) -> None:
+def _write(app: Todoke, seed: int, events: int, room: threading.Event) -> None:
     """Take some steps of one walk in a transaction; its row is locked, so numbers do not lie."""
     chance, written = random.Random(seed), 0
     while written < events:
+        assert room.wait(600), "the workers have stopped"
         walk, count = chance.randrange(WALKS), chance.randint(1, 20)
         kind = steps.SharedStep if walk % 10 == 0 else steps.Step
         with app.session() as session:
@@ -111,18 +119,34 @@ def _write(app: Todoke, seed: int, events: int) -> None:
         written += count
 
 
-def _kill_until(band: Workers, over: threading.Event) -> None:
+def _kill_until(band: Workers, over: threading.Event, pause: float) -> None:
     chance = random.Random(7)
-    while not over.wait(1.0):
+    while not over.wait(pause):
         if (victim := band.any(chance)) is not None:
             band.kill(victim)
             band.start()
+
+
+def _pace_until(app: Todoke, over: threading.Event, room: threading.Event) -> None:
+    """Writers are faster than workers that are killed all the time: let them wait now and then."""
+    room.set()
+    while not over.wait(0.5):
+        if _waiting(app) < BACKLOG:
+            room.set()
+        else:
+            room.clear()
 
 
 def _calm(app: Todoke, band: Workers) -> bool:
     with app.session() as session:
         status = app.events.status(session)
     return status.pending + status.processing == 0
+
+
+def _waiting(app: Todoke) -> int:
+    with app.session() as session:
+        rows = select(func.count()).select_from(app.outbox_table.live)
+        return int(session.execute(rows).scalar_one())
 
 
 def _taken(app: Todoke) -> dict[int, int]:

@@ -114,7 +114,9 @@ class Holds:
             .order_by(live.c.priority, live.c.id)
             .limit(_SWEEP)
         )
-        self._hold = update(live).where(chosen).values(state=HELD, updated_at=database.now)
+        # Looked at again: they were found without locks, and may be claimed by now.
+        still = (live.c.state == READY, live.c.owner.is_(None))
+        self._hold = update(live).where(chosen, *still).values(state=HELD, updated_at=database.now)
         mine = (holds.c.source == table.source, holds.c.stream == bindparam("of_stream"))
         of_lanes = database.among(holds.c.lane, "of_lanes")
         self._load = select(holds.c.strand, holds.c.lane, holds.c.barrier).where(*mine, of_lanes)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.application import letters, living, publish, register
+from tests.application import deliveries, letters, living, publish, register
+from tests.dying import death_at
 from tests.order.hands import hands
 from tests.order.walks import (
     STREAM,
@@ -16,10 +17,11 @@ from tests.order.walks import (
     later,
     listen,
     redrive,
+    resolve,
     states,
     steps,
 )
-from todoke import PermanentError, Todoke, TransientError
+from todoke import Limit, PermanentError, Todoke, TransientError
 from todoke.testing import Clock
 from todoke.work.item import Item
 
@@ -239,3 +241,22 @@ def declared_dead(app: Todoke, clock: Clock) -> None:
     with hands(app, 1) as (rescuer,):
         rescuer.rescue()
         rescuer.stop()
+
+
+def test_a_key_of_a_destination_waits_for_the_person_who_is_asked(
+    app: Todoke, journal: Journal, clock: Clock
+) -> None:
+    """OB-9 OB-7 OB-15: died in the middle of a call that must not be repeated unasked"""
+    listen(app, journal, on_crash="ask", limit=Limit(1))
+    publish(app, *steps("a", 1, 2, 3))
+    with hands(app, 1, holds_on=True) as (dying,):
+        dying.tick(20)
+        with death_at("handler.after_started_mark"):
+            dying.slots.perform()
+    declared_dead(app, clock)
+    app.drain()
+    assert ([letter.code for letter in letters(app)], journal.seen) == (["OUTCOME_UNKNOWN"], [])
+    assert [row.state for row in deliveries(app)] == ["held", "held"]
+    resolve(app)
+    app.drain()
+    assert (journal.of("a"), deliveries(app), barriers(app)) == ([2, 3], [], [])

@@ -2,55 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import Connection, event
 from sqlalchemy.exc import OperationalError
 
-from tests.application import application, letters, living, publish
+from tests.application import letters, living, publish
+from tests.order.broken_lines import reply_lost
 from tests.order.hands import Hand, hands, lane_owners, seconds_pass, shares
 from tests.order.walks import STREAM, Journal, barriers, later, listen, redrive, states, steps
-from todoke import PermanentError, Todoke, TransientError, crash
+from todoke import PermanentError, Todoke, TransientError
 from todoke.testing import Clock
 from todoke.work.strand import LANES
-
-
-@pytest.fixture
-def app(postgres_database: str, clock: Clock) -> Iterator[Todoke]:
-    with application(postgres_database, clock=clock) as app:
-        yield app
-
-
-@contextmanager
-def reply_lost(hand: Hand, app: Todoke, point: str) -> Iterator[None]:
-    """The first commit after this crash point is done, and the line breaks before its answer."""
-    passed: list[str] = []
-    before = crash.arm(lambda name: passed.append(name) if name == point else None)
-    lost = _break_after(lambda: bool(passed))
-    event.listen(hand.connection, "commit", lost)
-    try:
-        yield
-    finally:
-        crash.arm(before)
-    assert hand.connection.invalidated
-    hand.connection.close()
-    hand.connection = app.engine.connect()
-
-
-def _break_after(condition: Callable[[], bool]) -> Callable[[Connection], None]:
-    def commit_and_break(connection: Connection) -> None:
-        if not condition():
-            return
-        driver = connection.connection.dbapi_connection
-        assert driver is not None
-        driver.commit()
-        connection.invalidate()
-        broken = Exception("the line broke")
-        raise OperationalError("COMMIT", None, broken, connection_invalidated=True)
-
-    return commit_and_break
 
 
 @pytest.mark.parametrize("way", ["plain", "session"])
@@ -62,7 +26,7 @@ def test_a_failure_whose_settling_got_no_reply_still_holds_its_key(
     journal.answer("a", 1, TransientError("busy"))
     publish(app, *steps("a", 1, 2))
     with hands(app, 1, holds_on=True) as (worker,):
-        worker.tick()
+        worker.tick(10)
         worker.slots.perform()
         with (
             reply_lost(worker, app, "settle.before_commit"),
@@ -70,14 +34,14 @@ def test_a_failure_whose_settling_got_no_reply_still_holds_its_key(
         ):
             worker.tick()
         publish(app, *steps("a", 3))
-        worker.tick(3)
+        worker.tick(10)
         worker.slots.perform()
         assert (journal.seen, states(app)) == ([], ["later", "held", "held"])
         clock.advance("10s")
         worker.renew()
         worker.stage()
         for _ in range(4):
-            worker.tick(2)
+            worker.tick(10)
             worker.slots.perform()
         assert (journal.of("a"), living(app), barriers(app)) == ([1, 2, 3], [], [])
 
@@ -90,7 +54,7 @@ def test_a_dead_letter_whose_settling_got_no_reply_still_parks_its_key(
     journal.answer("a", 1, PermanentError("no"))
     publish(app, *steps("a", 1, 2))
     with hands(app, 1, holds_on=True) as (worker,):
-        worker.tick()
+        worker.tick(10)
         worker.slots.perform()
         with (
             reply_lost(worker, app, "settle.before_commit"),
@@ -98,12 +62,12 @@ def test_a_dead_letter_whose_settling_got_no_reply_still_parks_its_key(
         ):
             worker.tick()
         publish(app, *steps("a", 3))
-        worker.tick(3)
+        worker.tick(10)
         worker.slots.perform()
         assert (journal.seen, states(app), len(letters(app))) == ([], ["held", "held"], 1)
         redrive(app)
         for _ in range(4):
-            worker.tick(2)
+            worker.tick(10)
             worker.slots.perform()
         assert (journal.of("a"), barriers(app)) == ([1, 2, 3], [])
 
@@ -118,7 +82,7 @@ def test_lanes_whose_taking_got_no_reply_are_served(
         with reply_lost(worker, app, "lanes.before_take"), pytest.raises(OperationalError):
             worker.tick()
         assert shares(app, STREAM, [worker]) == [LANES]
-        seconds_pass(clock, [worker], 5)
+        seconds_pass(clock, [worker], 10)
         assert (journal.of("a"), living(app)) == ([1, 2], [])
 
 
@@ -176,12 +140,12 @@ def test_a_pass_whose_commit_got_no_reply_lets_the_key_go_on(
     clock.advance("10s")
     with hands(app, 1, holds_on=True) as (worker,):
         worker.stage()
-        worker.tick()
+        worker.tick(10)
         worker.slots.perform()
         with reply_lost(worker, app, "hold.before_pass_on"), pytest.raises(OperationalError):
             worker.tick()
         for _ in range(4):
-            worker.tick(2)
+            worker.tick(10)
             worker.slots.perform()
     assert (journal.of("a"), living(app), barriers(app)) == ([1, 2, 3], [], [])
     later(app, clock)

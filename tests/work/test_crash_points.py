@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.application import Placed, leases, letters, living, publish, statuses
+from tests.dying import death_at
 from todoke import PermanentError, Todoke, crash
 from todoke.errors import InvalidOption
 from todoke.runtime import Runtime
@@ -17,24 +16,6 @@ from todoke.testing import Clock
 from todoke.work.slots import InlineSlots
 
 SOURCE = Path(crash.__file__).parent
-
-
-class Died(BaseException):
-    """The process ends here: nothing that follows is executed."""
-
-
-@contextmanager
-def death_at(name: str) -> Iterator[None]:
-    def passage(passed: str) -> None:
-        if passed == name:
-            raise Died
-
-    before = crash.arm(passage)
-    try:
-        with pytest.raises(Died):
-            yield
-    finally:
-        crash.arm(before)
 
 
 @pytest.mark.parametrize("point", ["publish.before_insert", "publish.after_insert"])

@@ -56,6 +56,11 @@ class Intake:
         self.probes: set[tuple[str, int]] = set()
         """Rows that try a resting destination."""
 
+    @property
+    def streams(self) -> list[str]:
+        """Those that are claimed from."""
+        return self._taps.streams
+
     def wake(self, hints: Iterable[str] = ()) -> None:
         """From any thread: look at the next tick, into these streams or into all."""
         self._rings.append(frozenset(hints))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -65,13 +65,21 @@ class Pressure:
             self._unanswered |= {destination} if probe else set()
 
     def free_strays(
-        self, connection: Connection, owner: UUID, in_hand: Callable[[str], int]
+        self,
+        connection: Connection,
+        owner: UUID,
+        streams: Iterable[str],
+        in_hand: Callable[[str], int],
     ) -> None:
         """A reply was lost, and with it perhaps slots that nobody here knows of."""
-        for destination, streams in self._streams.items():
-            known = sum(map(in_hand, streams)) + self._ended[destination, owner]
+        known: Counter[Destination] = Counter()
+        for stream in streams:
+            destination = self._destination_of(stream)
+            if destination is not None:
+                known[destination] += in_hand(stream)
+        for destination, calls in known.items():
             with connection.begin():
-                destination.trim(connection, owner, known)
+                destination.trim(connection, owner, calls + self._ended[destination, owner])
 
     def write(self, connection: Connection) -> set[str]:
         """Write what was noted; answers the streams that may have room again."""

@@ -146,7 +146,8 @@ class Worker:
                 known |= {one.item.id for one in group if of is source}
             freed = source.claims.free_strays(connection, self._intake.unsure_of, known)
             self._counts["handed_back"] += freed
-        self._pressure.free_strays(connection, self._intake.unsure_of, self._hands.all)
+        unsure_of, streams = self._intake.unsure_of, self._intake.streams
+        self._pressure.free_strays(connection, unsure_of, streams, self._hands.all)
         self._intake.unsure_of = None
 
     def _take_in(

@@ -1,0 +1,40 @@
+"""Room at a destination whose granting got no reply: the slots are not lost with it."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from tests.application import Noted, publish
+from tests.order.broken_lines import line_breaks
+from tests.order.hands import hands
+from todoke import Limit, Todoke
+from todoke.testing import Clock
+
+
+def slots_held(app: Todoke) -> int:
+    with app.engine.begin() as connection:
+        return sum(one.slots_held for one in app.destinations.status(connection))
+
+
+def test_slots_that_were_granted_without_a_reply_are_given_back(app: Todoke, clock: Clock) -> None:
+    """OB-15 ID-6: the process lives on, so nobody else would free them"""
+    seen: list[int] = []
+
+    @app.on(Noted, limit=Limit(2))
+    def call(event: Noted) -> None:
+        seen.append(event.order_id)
+
+    publish(app, *(Noted(order_id=number) for number in range(4)))
+    with hands(app, 1) as (worker,):
+        with (
+            line_breaks(worker, app, lambda: slots_held(app) == 2),
+            pytest.raises(OperationalError),
+        ):
+            worker.tick(5)
+        assert slots_held(app) == 2
+        for _ in range(4):
+            clock.advance("1s")
+            worker.renew()
+            worker.tick(3)
+        assert (sorted(seen), slots_held(app)) == ([0, 1, 2, 3], 0)

@@ -260,3 +260,27 @@ def test_a_key_of_a_destination_waits_for_the_person_who_is_asked(
     resolve(app)
     app.drain()
     assert (journal.of("a"), deliveries(app), barriers(app)) == ([2, 3], [], [])
+
+
+def test_a_follower_that_was_only_claimed_does_not_overtake_as_a_suspect(
+    app: Todoke, journal: Journal, clock: Clock
+) -> None:
+    """OB-9 OB-7: claimed behind a barrier, not held back yet; then the barrier is lifted"""
+    listen(app, journal)
+    journal.answer("a", 1, TransientError("busy"))
+    publish(app, *steps("a", 1, 2, 3))
+    app.drain()
+    publish(app, *steps("a", 4))
+    assert [item.id for item in claim(app)] == [living(app)[-1].id]
+    clock.advance("10s")
+    with hands(app, 1, holds_on=True) as (other,):
+        other.stage()
+        other.tick(20)
+        other.slots.perform()
+        other.tick()
+        other.stop()
+    assert (journal.of("a"), states(app), barriers(app)) == ([1], ["ready"] * 3, [])
+    declared_dead(app, clock)
+    assert states(app) == ["ready"] * 3
+    app.drain()
+    assert (journal.of("a"), living(app)) == ([1, 2, 3, 4], [])

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from todoke.dead_letters import bury
 from todoke.work import claim, rescue, settle
 from todoke.work.hold import Holds
+from todoke.work.item import SUSPECT
 from todoke.work.lanes import LaneLeases
 from todoke.work.perform import Answer, Call, InOwnTransaction, Performer
 from todoke.work.strands import Strands
@@ -101,7 +102,7 @@ def suspect_the_whole_key(patch: pytest.MonkeyPatch) -> None:
     """A rescue that lets all rows of a key run as suspects."""
 
     def all_of_them(_self: object, _connection: object, rows: Any) -> Any:
-        return [place.id for place in rows], []
+        return {SUSPECT: [place.id for place in rows]}
 
     patch.setattr(rescue._Return, "_in_order", all_of_them)
 

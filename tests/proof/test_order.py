@@ -25,6 +25,7 @@ BACKLOG = 20_000
 SETTINGS: dict[str, object] = {
     "lease.duration": "1s",
     "lease.renew": "300ms",
+    "lease.poison": 1_000,  # who is killed here is killed by chance
     "outbox.poll": "100ms",
     "retry.default": {"delays": ["20ms", "50ms", "50ms", "50ms"]},
 }

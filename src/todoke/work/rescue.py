@@ -4,7 +4,8 @@ Who is to blame for the crash? Rows that were merely claimed along with the culp
 every returned row becomes a suspect, which runs alone from then on; only a crash while alone
 counts, and the third one makes a dead letter. Surviving a lonely run clears the suspicion.
 
-Of a strand only the first becomes a suspect: the others are held behind it.
+Of a strand only the first becomes a suspect: the others are held behind it. What cannot have begun,
+since an earlier one of its strand lives elsewhere, is free as it was.
 
 A handler declared `on_crash="ask"` marked its row before it started: what it did is unknown, so
 the row becomes a dead letter and a person decides.
@@ -23,6 +24,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     false,
+    func,
     or_,
     select,
     update,
@@ -33,7 +35,7 @@ from todoke.database import UNIQUE_ID, Database
 from todoke.telemetry import Counts, log
 from todoke.work.conclude import outcome_unknown
 from todoke.work.hold import Place
-from todoke.work.item import HELD, SUSPECT, Failure, Item
+from todoke.work.item import HELD, READY, SUSPECT, Failure, Item
 from todoke.work.lanes import LaneLeases
 from todoke.work.lease import RowLeases
 from todoke.work.settle import Bury, Dead, Settled, Settling
@@ -135,6 +137,11 @@ class _Return:
                 updated_at=database.now,
             )
         )
+        self._first = (
+            select(live.c.strand, func.min(live.c.id).label("id"))
+            .where(database.among(live.c.strand, "of"))
+            .group_by(live.c.strand)
+        )
         known = select(workers.c.id)
         self._strangers = (
             select(live.c.owner)
@@ -158,8 +165,7 @@ class _Return:
         for *fields, started in doomed:
             self._die(connection, Item(*fields), owner, asked=started)
         rest = [Place(*row) for row in connection.execute(self._rest, whose)]
-        suspects, held = self._in_order(connection, rest)
-        for state, chosen in ((SUSPECT, suspects), (HELD, held)):
+        for state, chosen in self._in_order(connection, rest).items():
             if chosen:
                 connection.execute(self._free, {"ids": chosen, "new_state": state})
         return len(doomed) + len(rest)
@@ -167,23 +173,33 @@ class _Return:
     def forgotten(self, connection: Connection) -> list[UUID]:
         return list(connection.execute(self._strangers).scalars())
 
-    def _in_order(
-        self, connection: Connection, rows: Sequence[Place]
-    ) -> tuple[list[int], list[int]]:
-        """Who may have been the culprit, and who waits behind one."""
-        suspects, held = [], []
-        ordered = [place.strand for place in rows if place.lane != UNORDERED]
-        barriers = self._settling.holds.barriers(connection, ordered)
+    def _in_order(self, connection: Connection, rows: Sequence[Place]) -> dict[str, list[int]]:
+        """Who may have been the culprit, who waits behind one, and who cannot have begun.
+
+        A row with an earlier one of its strand alive elsewhere was only claimed: behind a barrier
+        that was lifted before it could be held back. As a suspect it would overtake.
+        """
+        states: dict[str, list[int]] = {SUSPECT: [], HELD: [], READY: []}
+        strands = sorted({place.strand for place in rows if place.lane != UNORDERED})
+        barriers = self._settling.holds.barriers(connection, strands)
+        first = self._first_living(connection, strands)
         for place in rows:
             if place.lane == UNORDERED:
-                suspects.append(place.id)
+                states[SUSPECT].append(place.id)
             elif place.id > barriers.get(place.strand, place.id):
-                held.append(place.id)
+                states[HELD].append(place.id)
+            elif place.id > first.get(place.strand, place.id):
+                states[READY].append(place.id)
             else:
-                suspects.append(place.id)
+                states[SUSPECT].append(place.id)
                 self._settling.holds.block(connection, place)
                 barriers[place.strand] = place.id
-        return suspects, held
+        return states
+
+    def _first_living(self, connection: Connection, strands: Sequence[int]) -> dict[int, int]:
+        if not strands:
+            return {}
+        return {row.strand: row.id for row in connection.execute(self._first, {"of": strands})}
 
     def _die(self, connection: Connection, item: Item, owner: UUID, *, asked: bool) -> None:
         live = self._table.live

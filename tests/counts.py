@@ -24,7 +24,7 @@ class Counts:
 
 
 SMALL = Counts(
-    schedules=1_000,
+    schedules=700,
     kills=50,
     outages=3,
     messages=2_000,

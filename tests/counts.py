@@ -24,7 +24,7 @@ class Counts:
 
 
 SMALL = Counts(
-    schedules=700,
+    schedules=1_000,
     kills=50,
     outages=3,
     messages=2_000,

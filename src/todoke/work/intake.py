@@ -235,12 +235,16 @@ class Intake:
             room = destination.room(connection, owner, wanted)
         if room.granted == 0:
             return None
-        items = take(room.granted)
+        try:
+            items = take(room.granted)
+            if len(items) < room.granted:
+                with connection.begin():
+                    destination.return_unused(connection, owner, room, len(items))
+        except Exception:
+            self.unsure_of = owner  # of the room, even where no rows were taken
+            raise
         if room.probe:
             self.probes |= {(source.name, item.id) for item in items}
-        if len(items) < room.granted:
-            with connection.begin():
-                destination.return_unused(connection, owner, room, len(items))
         return items
 
     def _wait(self, tap: Tap, destination: Destination) -> None:

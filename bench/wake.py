@@ -1,6 +1,6 @@
 """Wake-ups: how soon an idle worker handles what was committed, and what that costs producers.
 
-python -m bench wake [--samples 2000] [--held 500] [--rounds 5] [--seconds 5] [--json FILE]
+python -m bench wake [--samples 2000] [--held 500] [--rounds 5] [--floods 3] [--json FILE]
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from random import Random
 from time import sleep
@@ -18,18 +19,23 @@ from typing import TypeAlias
 
 from rich.console import Console
 from rich.table import Table
+from sqlalchemy import create_engine, text
 from tests.servers.postgres import postgres_instance
 
 from bench.wake_sides import Program, Side, running, todoke, todoke_command, txoutbox
-from bench.wake_todoke import VARIANTS, prepare
+from bench.wake_todoke import BARE, BARE_NOTIFY, BELL, NOTIFY, POLLING, prepare
 
 Milliseconds: TypeAlias = float
 Latencies: TypeAlias = dict[str, list[list[Milliseconds]]]
-Rates: TypeAlias = dict[tuple[str, str], list[float]]
+Rates: TypeAlias = dict[tuple[str, str, str], list[float]]
 
 PRODUCERS = 8
 HOLD, PER_SECOND = 0.05, 10
-WORKERS = ("idle worker", "worker killed just before")
+IDLE, KILLED = "idle worker", "worker killed just before"
+VARIANTS = {IDLE: (POLLING, BELL, NOTIFY, BARE, BARE_NOTIFY), KILLED: (POLLING, BELL, NOTIFY)}
+FLUSHES = {"disk as it is": 0, "each flush waits 2 ms more": 2000}
+"""Disks that answer over a network, and synchronous standbys, are slower than a disk at hand.
+NOTIFY makes commits wait for each other's flush, so what it costs depends on that."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -38,7 +44,7 @@ def main(arguments: Sequence[str]) -> None:
     with postgres_instance() as server:
         sides = [side for side in (todoke(), txoutbox()) if side is not None]
         quick, held = _latencies(sides, server.url(), wish)
-        rates = _floods(server.url(), wish.seconds, wish.rounds)
+        rates = _floods(server.url(), wish.seconds, wish.floods)
     console.print(_latency_table("commit → handler, idle worker, ms", quick))
     console.print(_latency_table("the same, transactions of 50 ms, 10 a second, ms", held))
     console.print(_rate_table(rates))
@@ -58,7 +64,8 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--samples", type=int, default=2000)
     parser.add_argument("--held", type=int, default=500, help="samples with 50 ms transactions")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each flood of commits")
+    parser.add_argument("--floods", type=int, default=3, help="rounds of floods of commits")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each flood")
     parser.add_argument("--json", help="write the figures to this file, too")
     return parser.parse_args(arguments)
 
@@ -154,21 +161,29 @@ def _figures(latencies: Latencies) -> dict[str, dict[str, float]]:
 
 def _floods(url: str, seconds: float, rounds: int) -> Rates:
     rates: Rates = defaultdict(list)
-    for number in range(rounds):
-        for worker in WORKERS:
-            for variant in VARIANTS:
-                Console(stderr=True).print(
-                    f"flood, round {number + 1} of {rounds}: {worker}, {variant}"
-                )
-                prepare(url)
-                rates[worker, variant].append(_flood(url, worker, variant, seconds))
+    console = Console(stderr=True)
+    for number, flush, worker in product(range(rounds), FLUSHES, VARIANTS):
+        _slow_flushes(url, FLUSHES[flush])
+        for variant in VARIANTS[worker]:
+            console.print(f"flood, round {number + 1} of {rounds}: {flush}, {worker}, {variant}")
+            prepare(url)
+            rates[flush, worker, variant].append(_flood(url, worker, variant, seconds))
     return rates
+
+
+def _slow_flushes(url: str, microseconds: int) -> None:
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"ALTER SYSTEM SET commit_delay = {microseconds:d}"))
+        connection.execute(text("ALTER SYSTEM SET commit_siblings = 0"))
+        connection.execute(text("SELECT pg_reload_conf()"))
+    engine.dispose()
 
 
 def _flood(url: str, with_worker: str, variant: str, seconds: float) -> float:
     with ExitStack() as programs:
         worker = programs.enter_context(running(todoke_command("worker", url, "quiet")))
-        if with_worker != WORKERS[0]:
+        if with_worker == KILLED:
             worker.kill()
         command = todoke_command("flood", url, variant, seconds)
         producers = [programs.enter_context(running(command)) for _ in range(PRODUCERS)]
@@ -178,14 +193,14 @@ def _flood(url: str, with_worker: str, variant: str, seconds: float) -> float:
 
 
 def _rate_table(rates: Rates) -> Table:
-    table = _table(
-        f"{PRODUCERS} producers, one event a commit", ("", "", "commits/s", "spread", "ratio")
-    )
-    for (worker, variant), measured in rates.items():
+    title = f"{PRODUCERS} producers, one event a commit"
+    table = _table(title, ("", "", "", "commits/s", "spread", "ratio"))
+    for (flush, worker, variant), measured in rates.items():
         middle = statistics.median(measured)
-        alone = statistics.median(rates[worker, VARIANTS[0]])
+        yardstick = BARE if variant == BARE_NOTIFY else POLLING
+        alone = statistics.median(rates[flush, worker, yardstick])
         spread = f"{min(measured):,.0f}-{max(measured):,.0f}"
-        table.add_row(worker, variant, f"{middle:,.0f}", spread, f"{middle / alone:.2f}")
+        table.add_row(flush, worker, variant, f"{middle:,.0f}", spread, f"{middle / alone:.2f}")
     return table
 
 

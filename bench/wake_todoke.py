@@ -20,7 +20,9 @@ from todoke.bell import NullBell
 from todoke.databases.postgres_bell import channel_of
 from todoke.runtime import Runtime
 
-VARIANTS = ("polling", "bell", "NOTIFY in every commit")
+POLLING, BELL, NOTIFY = "polling", "bell", "NOTIFY in every commit"
+BARE, BARE_NOTIFY = "bare INSERT", "bare INSERT, NOTIFY in every commit"
+"""Without todoke, into a table of two columns: what NOTIFY costs at most on this machine."""
 
 
 def main() -> None:
@@ -37,6 +39,8 @@ def prepare(url: str) -> None:
     with app.engine.begin() as connection:
         connection.execute(text("DROP SCHEMA IF EXISTS todoke CASCADE"))
     app.migrate()
+    with app.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE todoke.bare (id bigserial PRIMARY KEY, body text)"))
     app.close()
 
 
@@ -65,7 +69,7 @@ def produce(app: Todoke) -> None:
 
 
 def flood(app: Todoke, variant: str, seconds: str) -> None:
-    if variant != "bell":
+    if variant != BELL:
         app.bell = NullBell()
     committed = 0
     with app.engine.connect() as connection:
@@ -80,11 +84,14 @@ def flood(app: Todoke, variant: str, seconds: str) -> None:
 
 
 def commit_one(app: Todoke, connection: Connection, variant: str, number: int) -> None:
-    app.publish(connection, Measured(order_id=number))
-    if variant == VARIANTS[2]:
+    if variant in (BARE, BARE_NOTIFY):
+        connection.exec_driver_sql("INSERT INTO todoke.bare (body) VALUES ('x')")
+    else:
+        app.publish(connection, Measured(order_id=number))
+    if variant in (NOTIFY, BARE_NOTIFY):
         channel = channel_of(app.database.schema, app.database.prefix)
-        payload = {"channel": channel, "hint": "event:bench/default"}
-        connection.execute(text("SELECT pg_notify(:channel, :hint)"), payload)
+        values = {"channel": channel, "hint": "event:bench/default"}
+        connection.exec_driver_sql("SELECT pg_notify(%(channel)s, %(hint)s)", values)
     connection.commit()
 
 

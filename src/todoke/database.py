@@ -168,9 +168,9 @@ class Database(ABC):
         `rows` is in its order already, and not limited to a lane yet.
         """
 
-    @abstractmethod
     def bound_lanes(self, lanes: Sequence[int]) -> dict[str, Any]:
         """The parameters that `first_of_each` reads lanes from."""
+        return {"lanes": list(lanes)}
 
     @abstractmethod
     def upsert(self, table: Table, key: str, values: Mapping[str, Any]) -> Any:

@@ -66,7 +66,7 @@ def test_a_fault_is_told_as_sqlalchemy_tells_it(app: Todoke) -> None:
     with app.engine.connect() as connection:
         with pytest.raises(DBAPIError) as told:
             app.database.fetch(connection, missing, {})
-        assert not app.database.is_lost(told.value) or app.database.kind == "sqlite"
+        assert not app.database.is_lost(told.value)
         assert not connection.invalidated
         assert len(app.database.fetch(connection, answered(app), {"was": 0})) == 1
 

@@ -8,7 +8,7 @@ from random import Random
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import delete, select
+from sqlalchemy import Connection, Update, delete, event, select, update
 
 from tests.application import living, publish
 from tests.order.hands import Hand, hands, lane_owners, seconds_pass, shares, walker_in
@@ -236,3 +236,30 @@ def test_a_worker_under_a_new_name_takes_nothing_from_its_old_lanes(
             first.renew()
             first.ring()
             assert (first.slots.begun, [row.owner for row in living(app)]) == ([], [None, None])
+
+
+def test_a_lane_that_another_got_between_two_statements_is_not_taken(
+    app: Todoke, journal: Journal
+) -> None:
+    """OB-9: which lanes are its own a process learns from the table, not from its wishes"""
+    listen(app, journal)
+    lanes = app.lane_table
+
+    @contextmanager
+    def another_takes(lane: int, rival: Hand) -> Iterator[None]:
+        def before(connection: Connection, statement: object, *_: object) -> None:
+            if isinstance(statement, Update) and statement.table is lanes and not done:
+                done.append(lane)
+                connection.execute(update(lanes).where(lanes.c.lane == lane).values(owner=rival.id))
+
+        done: list[int] = []
+        event.listen(app.engine, "before_execute", before)
+        yield
+        event.remove(app.engine, "before_execute", before)
+        assert done
+
+    with hands(app, 2) as (one, rival), one.connection.begin():
+        app.lane_leases.prepare(one.connection, STREAM)
+        with another_takes(3, rival):
+            taken = app.lane_leases.take(one.connection, one.id, STREAM, 5)
+    assert taken == [0, 1, 2, 4]

@@ -130,6 +130,8 @@ MUTANTS: list[Plant] = [
     claim_after_being_declared_dead,
     leave_the_dead_among_the_living,
     publish_what_was_rolled_back,
+]
+MUTANTS_OF_ORDER: list[Plant] = [
     begin_before_the_first_is_settled,
     look_past_the_barrier,
     forget_to_block,

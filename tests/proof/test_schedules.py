@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.counts import Counts
-from tests.proof.mutants import MUTANTS, Plant
+from tests.proof.mutants import MUTANTS, MUTANTS_OF_ORDER, Plant
 from tests.proof.schedules import explore, explore_on_all_cores
+from tests.proof.simulator import CROWDED
 from todoke import crash
 
 # Every passage at which a simulated process can die must really have been passed.
@@ -46,4 +47,12 @@ def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) 
     """The schedules would notice: each bug shows within a few hundred of them."""
     plant(monkeypatch)
     report = explore(range(1000), stop_at_first=True)
+    assert report.violations, f"{plant.__doc__} went unnoticed in {report.schedules} schedules"
+
+
+@pytest.mark.parametrize("plant", MUTANTS_OF_ORDER, ids=lambda plant: plant.__name__)
+def test_a_planted_bug_of_order_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OB-9: each shows within a few of those schedules whose events are of one key."""
+    plant(monkeypatch)
+    report = explore(range(0, 100 * CROWDED, CROWDED), stop_at_first=True)
     assert report.violations, f"{plant.__doc__} went unnoticed in {report.schedules} schedules"

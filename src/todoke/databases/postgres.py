@@ -118,9 +118,6 @@ class Postgres(Database):
         first = rows.where(lane == numbers.c.value).limit(bindparam(limit)).lateral("first")
         return select(first.c.id).select_from(numbers.join(first, true()))
 
-    def bound_lanes(self, lanes: Sequence[int]) -> dict[str, Any]:
-        return {"lanes": list(lanes)}
-
     def upsert(self, table: Table, key: str, values: Mapping[str, Any]) -> Any:
         row = insert(table).values(**values)
         return row.on_conflict_do_update(index_elements=[key], set_=dict(values))

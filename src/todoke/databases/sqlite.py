@@ -92,9 +92,6 @@ class Sqlite(Database):
         found = rows.where(lane == numbers.c.value).limit(bindparam(limit)).correlate(numbers)
         return select(live.c.id).select_from(numbers.join(live, live.c.id.in_(found)))
 
-    def bound_lanes(self, lanes: Sequence[int]) -> dict[str, Any]:
-        return {"lanes": list(lanes)}
-
     def upsert(self, table: Table, key: str, values: Mapping[str, Any]) -> Any:
         row = insert(table).values(**values)
         return row.on_conflict_do_update(index_elements=[key], set_=dict(values))

@@ -1,7 +1,8 @@
 import signal
 
-# A shell's background job ignores Ctrl-C, and so would every program that the tests start.
+# A shell's background job ignores both, and so would every program that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 pytest_plugins = [
     "tests.counts",

@@ -20,7 +20,7 @@ REACHED = [name for name in crash.POINTS if not name.startswith(("redrive.", "sh
 def test_no_random_schedule_loses_or_repeats_anything(
     counts: Counts, record_property: Callable[[str, object], None]
 ) -> None:
-    """OB-4, OB-6, OB-7, OB-8, ER-3: five invariants hold in every schedule.
+    """OB-4, OB-6, OB-7, OB-8, ER-3, OB-9: six invariants hold in every schedule.
 
     A violation names its seed; TODOKE_SEED=<seed> replays that schedule alone.
     """

@@ -72,12 +72,18 @@ def kept(page: Path) -> dict[tuple[str, ...], str]:
 
 @cache
 def commit() -> str:
-    """The commit that was proved; marked where the tree held more than it."""
-    told = ["git", "describe", "--always", "--dirty=+changes", "--abbrev=12"]
+    """The commit that was proved; marked where the tree held more than it and this report."""
     try:
-        return subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip()
+        name = _git("rev-parse", "--short=12", "HEAD")
+        more = _git("status", "--porcelain", "--", ".", ":!docs/proof")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    return f"{name}+changes" if more else name
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def cells_of(report: pytest.TestReport) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ DEFAULTS: Mapping[str, object] = {
     "outbox.poll": "1s",
     "outbox.batch": 100,
     "outbox.handler_grace": "60s",
-    "outbox.wake_gap": "5ms",
+    "outbox.wake_gap": "20ms",
     "lease.duration": "15s",
     "lease.renew": "5s",
     "lease.poison": 3,

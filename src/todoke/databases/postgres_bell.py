@@ -1,7 +1,8 @@
 """PostgreSQL's bell: NOTIFY after the commit, from a connection of its own.
 
 A NOTIFY inside the caller's transaction makes commits queue up behind one lock of the whole
-server. Here one thread per process rings for all of them, and at most once in `gap` seconds.
+server. Here one thread per process rings for all of them: at once, and while they come fast, at
+most once in `gap` seconds.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from todoke.telemetry import log
 
 Connect: TypeAlias = Callable[[], psycopg.Connection[Any]]
 
-GAP = 0.005
+GAP = 0.02
+_FAST, _WITHIN = 20, 0.1
+"""So many commits within so many seconds are fast: one NOTIFY each would slow them down."""
 _SHORTEST_LOOK, _LONGEST_LOOK, _OFTEN = 0.0001, 0.001, 0.003
 """How often to see whether a commit is over: often at first, since most are quick."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
@@ -79,11 +82,14 @@ class PostgresBell:
         # While the server is away the oldest fall out; afterwards all are told to look everywhere.
         self._arrived: deque[tuple[float, Hints, Happened | None]] = deque(maxlen=1000)
         self._waiting: list[tuple[float, Hints, Happened | None]] = []
+        self._times: deque[float] = deque(maxlen=_FAST)
         self._last = 0.0
         self._failures = 0
 
     def ring(self, hints: Collection[str], after: Happened | None = None) -> None:
-        self._arrived.append((monotonic(), frozenset(hints), after))
+        now = monotonic()
+        self._times.append(now)
+        self._arrived.append((now, frozenset(hints), after))
         if self._thread is None:
             self._start()
         if not self._asked.is_set():
@@ -130,8 +136,8 @@ class PostgresBell:
         return not (self._failures and self._closing.is_set())
 
     def _ring_when_due(self) -> None:
-        # The gap comes first: busy producers then pay for no looks at commits under way.
-        if (early := self._last + self._gap - monotonic()) > 0:
+        # The gap comes first: fast producers then pay for no looks at commits under way.
+        if self._come_fast() and (early := self._last + self._gap - monotonic()) > 0:
             sleep(early)
         look, rarely = _SHORTEST_LOOK, monotonic() + _OFTEN
         while not (due := self._due()):
@@ -141,6 +147,10 @@ class PostgresBell:
             if monotonic() > rarely:
                 look = min(look * 1.5, _LONGEST_LOOK)
         self._send(EVERYWHERE if EVERYWHERE in due else EVERYWHERE.union(*due))
+
+    def _come_fast(self) -> bool:
+        times = self._times
+        return len(times) == _FAST and times[-1] - times[0] < _WITHIN
 
     def _due(self) -> list[Hints]:
         while self._arrived:

@@ -68,6 +68,14 @@ def test_hints_arrive_together_and_too_many_mean_everywhere(postgres_database: s
     ]
 
 
+def test_hints_are_quoted(postgres_database: str) -> None:
+    """design 12: they hold names that people choose"""
+    awkward = {"event:o'brien/default", 'event:"; NOTIFY x; --/default', "event:back\\slash/受注"}
+    with ringing_application(postgres_database) as app, listener(app) as heard:
+        app.bell.ring(awkward)
+        until(lambda: heard.rings == [awkward])
+
+
 def test_hints_survive_packing() -> None:
     """design 12"""
     hints = frozenset({"event:受注/default", "job:mail/slow"})

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from weakref import WeakSet
 
 import psycopg
-from psycopg.pq import ExecStatus
+from psycopg.pq import Escaping, ExecStatus
 from sqlalchemy import URL
 
 from todoke.bell import EVERYWHERE, Happened, Hints, pack
@@ -192,10 +192,12 @@ class PostgresBell:
         self._execute(self._connection, payload)
 
     def _execute(self, connection: psycopg.Connection[Any], payload: str) -> None:
-        # libpq itself: the way through a cursor takes longer than the server does.
-        values = [self._channel.encode(), payload.encode()]
-        answer = connection.pgconn.exec_params(b"SELECT pg_notify($1, $2)", values)
-        if answer.status != ExecStatus.TUPLES_OK:
+        # libpq itself, and a command without a plan: other ways take longer than the server.
+        quoted = Escaping(connection.pgconn)
+        channel = quoted.escape_identifier(self._channel.encode())
+        hints = quoted.escape_literal(payload.encode())
+        answer = connection.pgconn.exec_(b"NOTIFY " + channel + b", " + hints)
+        if answer.status != ExecStatus.COMMAND_OK:
             raise psycopg.OperationalError(connection.pgconn.error_message.decode(errors="replace"))
 
     def _stumble(self, error: Exception) -> None:

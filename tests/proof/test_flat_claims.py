@@ -40,7 +40,7 @@ def app(database_url: str) -> Iterator[Todoke]:
 def test_followers_of_a_waiting_head_cost_others_nothing(
     app: Todoke, counts: Counts, record_property: Record
 ) -> None:
-    """OB-9: pages, rows or steps per claim of other keys, +- 5 % of what they are without."""
+    """OB-9: pages, rows or steps per claim of other keys, at most 5 % more than without."""
     fresh = _cost_of_a_claim(app)
     _publish(app, ["waits"])
     app.drain()
@@ -55,7 +55,7 @@ def test_followers_of_a_waiting_head_cost_others_nothing(
 def test_parked_keys_cost_others_nothing(
     app: Todoke, counts: Counts, record_property: Record
 ) -> None:
-    """OB-9: dead keys with 100 parked each, +- 5 % of what a claim costs without them."""
+    """OB-9: dead keys with 100 parked each, at most 5 % more than without them."""
     fresh = _cost_of_a_claim(app)
     dead = [f"dies {number}" for number in range(counts.followers // 100)]
     _publish(app, dead)
@@ -71,8 +71,8 @@ def test_parked_keys_cost_others_nothing(
 def _compare(app: Todoke, fresh: int, crowded: int, record_property: Record) -> None:
     """With the same claim after they are gone.
 
-    What so many rows leave behind even then, such as another level of an index, is not theirs; the
-    figure of the fresh table is kept beside it.
+    What so many rows leave behind even then, such as another level of an index and pages with room
+    here and there, is not theirs; the figure of the fresh table is kept beside it.
     """
     with app.engine.begin() as connection:
         connection.execute(app.outbox_table.live.delete())
@@ -81,8 +81,8 @@ def _compare(app: Todoke, fresh: int, crowded: int, record_property: Record) -> 
     record_property("per claim with", crowded)
     record_property("per claim when they are gone", gone)
     record_property("per claim of a fresh table", fresh)
-    assert crowded == pytest.approx(gone, rel=0.05)
-    assert crowded == pytest.approx(fresh, rel=0.1)
+    assert crowded <= 1.05 * gone
+    assert crowded <= 1.1 * fresh
 
 
 def _publish(app: Todoke, walks: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """Wake-ups: how soon an idle worker handles what was committed, and what that costs producers.
 
-python -m bench wake [--samples 2000] [--held 500] [--rounds 5] [--floods 3] [--json FILE]
+python -m bench wake [--samples 2000] [--held 500] [--rounds 5] [--floods 5] [--json FILE]
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--samples", type=int, default=2000)
     parser.add_argument("--held", type=int, default=500, help="samples with 50 ms transactions")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--floods", type=int, default=3, help="rounds of floods of commits")
-    parser.add_argument("--seconds", type=float, default=4.0, help="of each flood")
+    parser.add_argument("--floods", type=int, default=5, help="rounds of floods of commits")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each flood")
     parser.add_argument("--json", help="write the figures to this file, too")
     return parser.parse_args(arguments)
 

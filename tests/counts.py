@@ -30,7 +30,7 @@ SMALL = Counts(
     messages=2_000,
     ordered=20_000,
     followers=10_000,
-    due=2_000,
+    due=3_000,
     away_seconds=3,
     examples=100,
 )

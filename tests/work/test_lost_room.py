@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from tests.application import Noted, publish
 from tests.order.broken_lines import line_breaks
-from tests.order.hands import hands
+from tests.order.hands import hands, seconds_pass
 from todoke import Limit, Todoke
 from todoke.testing import Clock
 from todoke.work.item import Item
@@ -36,10 +36,7 @@ def test_slots_that_were_granted_without_a_reply_are_given_back(app: Todoke, clo
         ):
             worker.tick(5)
         assert slots_held(app) == 2
-        for _ in range(4):
-            clock.advance("1s")
-            worker.renew()
-            worker.tick(3)
+        seconds_pass(clock, [worker], 12)
         assert (sorted(seen), slots_held(app)) == ([0, 1, 2, 3], 0)
 
 
@@ -67,10 +64,7 @@ def test_slots_are_given_back_when_the_claim_they_were_for_fails(
             patch.setattr(app.claims[1], "take", deadlock)
             worker.tick(5)
         assert slots_held(app) == 2
-        for _ in range(4):
-            clock.advance("1s")
-            worker.renew()
-            worker.tick(3)
+        seconds_pass(clock, [worker], 12)
         assert (sorted(seen), slots_held(app)) == ([0, 1, 2, 3], 0)
 
 

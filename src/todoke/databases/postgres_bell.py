@@ -82,13 +82,13 @@ class PostgresBell:
         # While the server is away the oldest fall out; afterwards all are told to look everywhere.
         self._arrived: deque[tuple[float, Hints, Happened | None]] = deque(maxlen=1000)
         self._waiting: list[tuple[float, Hints, Happened | None]] = []
-        self._times: deque[float] = deque(maxlen=_FAST)
+        self._rung_at: deque[float] = deque(maxlen=_FAST)
         self._last = 0.0
         self._failures = 0
 
     def ring(self, hints: Collection[str], after: Happened | None = None) -> None:
         now = monotonic()
-        self._times.append(now)
+        self._rung_at.append(now)
         self._arrived.append((now, frozenset(hints), after))
         if self._thread is None:
             self._start()
@@ -149,7 +149,7 @@ class PostgresBell:
         self._send(EVERYWHERE if EVERYWHERE in due else EVERYWHERE.union(*due))
 
     def _come_fast(self) -> bool:
-        times = self._times
+        times = self._rung_at
         return len(times) == _FAST and times[-1] - times[0] < _WITHIN
 
     def _due(self) -> list[Hints]:

@@ -157,8 +157,12 @@ class Database(ABC):
     def among(self, column: ColumnElement[int], parameter: str) -> ColumnElement[bool]:
         """The column's value is in the list bound under this name."""
 
+    def address(self, table: Table) -> ColumnElement[Any]:
+        """How a statement that has found a row names it to itself."""
+        return table.c.id
+
     @abstractmethod
-    def chosen(self, column: ColumnElement[int], subquery: Any) -> ColumnElement[bool]:
+    def chosen(self, column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:
         """The column's value is in a subquery that was run once."""
 
     @abstractmethod

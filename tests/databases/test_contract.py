@@ -126,7 +126,7 @@ def test_chosen_is_decided_once_even_for_the_table_that_is_written(there: Opened
 def test_the_first_of_each_lane(there: Opened) -> None:
     """OB-9"""
     table = things(there)
-    rows = select(table.c.id).order_by(table.c.id)
+    rows = select(table.c.id.label("address")).order_by(table.c.id)
     question = there.database.first_of_each(table.c.lane, rows, "each", 2)
     lanes = there.database.bound_lanes([0, 1])
     assert sorted(ask(there, question, each=1, **lanes)) == [(1,), (2,)]

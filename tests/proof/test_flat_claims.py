@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import ceil
+from statistics import mean
 from uuid import UUID
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from tests.application import application, register
 from tests.counts import Counts
 from tests.proof.cost import cost
 from todoke import Event, Key, PermanentError, Todoke, TransientError
 from todoke.testing import Clock
+from todoke.work.strand import LANES
 
 STREAM = "todoke/default"
+BATCH, PORTION = 100, 1000
 
 
 class Step(Event, aggregate="walk"):
@@ -41,10 +45,8 @@ def test_followers_of_a_waiting_head_cost_others_nothing(
 ) -> None:
     """OB-9: pages, rows or steps per claim of other keys, +- 5 % of what they are without."""
     empty = _cost_of_a_claim(app)
-    _publish(app, ["waits"])
-    app.drain()
-    _publish(app, ["waits"] * counts.followers)
-    app.drain()
+    _arrive(app, ["waits"])
+    _arrive(app, ["waits"] * counts.followers)
     assert _held(app) == counts.followers
     crowded = _cost_of_a_claim(app)
     record_property("followers", counts.followers)
@@ -59,10 +61,8 @@ def test_parked_keys_cost_others_nothing(
     """OB-9: dead keys with 100 parked each, +- 5 % of what a claim costs without them."""
     empty = _cost_of_a_claim(app)
     dead = [f"dies {number}" for number in range(counts.followers // 100)]
-    _publish(app, dead)
-    app.drain()
-    _publish(app, dead * 100)
-    app.drain()
+    _arrive(app, dead)
+    _arrive(app, dead * 100)
     assert _held(app) == len(dead) * 100
     crowded = _cost_of_a_claim(app)
     record_property("dead keys", len(dead))
@@ -71,34 +71,49 @@ def test_parked_keys_cost_others_nothing(
     assert crowded == pytest.approx(empty, rel=0.05)
 
 
+def _arrive(app: Todoke, walks: Sequence[str]) -> None:
+    """One portion after the other, while a worker is there, and the database keeps house."""
+    for start in range(0, len(walks), PORTION):
+        _publish(app, walks[start : start + PORTION])
+        app.drain()
+        if start % (len(walks) // 10 or 1) == 0:
+            _settle_down(app)
+
+
 def _publish(app: Todoke, walks: Sequence[str]) -> None:
-    for start in range(0, len(walks), 1000):
-        with app.session() as session:
-            events = [Step(walk=walk) for walk in walks[start : start + 1000]]
-            app.publish_all(session, events)
+    with app.session() as session:
+        app.publish_all(session, [Step(walk=walk) for walk in walks])
 
 
 def _cost_of_a_claim(app: Todoke) -> int:
-    """Of 100 rows of other keys, from all lanes; undone, and what it claimed is removed."""
-    _publish(app, [f"other {number}" for number in range(2000)])
+    """On average of ten batches of other keys, from many lanes, each settled before the next."""
+    _publish(app, [f"other {number}" for number in range(20 * BATCH)])
     worker = register(app, 3600)
     _settle_down(app)
     with app.agents_engine.connect() as connection:
-        _claim(app, connection, worker)  # plans and caches are made once
-        spent = cost(connection, lambda connection: _claim(app, connection, worker))
-    live = app.outbox_table.live
+        spent = [_cost_of_one(app, connection, worker, turn) for turn in range(10)]
     with app.engine.begin() as connection:
-        connection.execute(live.update().where(live.c.owner == worker).values(owner=None))
         connection.execute(app.worker_table.delete())
     app.drain()
     _settle_down(app)
+    return round(mean(spent))
+
+
+def _cost_of_one(app: Todoke, connection: Connection, worker: UUID, turn: int) -> int:
+    spent = cost(connection, lambda connection: _claim(app, connection, worker, turn))
+    live = app.outbox_table.live
+    with app.engine.begin() as other:
+        other.execute(live.delete().where(live.c.owner == worker))
     return spent
 
 
-def _claim(app: Todoke, connection: object, worker: UUID) -> None:
-    lanes = range(app.database.lanes_at_once)
-    claimed = app.claims[0].take_ordered(connection, worker, STREAM, lanes, 7, 100)  # type: ignore[arg-type]
-    assert len(claimed) == 100
+def _claim(app: Todoke, connection: Connection, worker: UUID, turn: int) -> None:
+    """As a worker does: a little from each of the lanes whose turn it is."""
+    at_once = app.database.lanes_at_once
+    lanes = [(turn * at_once + number) % LANES for number in range(at_once)]
+    each = ceil(BATCH / at_once)
+    claimed = app.claims[0].take_ordered(connection, worker, STREAM, lanes, each, BATCH)
+    assert len(claimed) == BATCH
 
 
 def _held(app: Todoke) -> int:

@@ -108,7 +108,7 @@ class MariaDb(Database):
     def among(self, column: ColumnElement[int], parameter: str) -> ColumnElement[bool]:
         return column.in_(bindparam(parameter, expanding=True))
 
-    def chosen(self, column: ColumnElement[int], subquery: Any) -> ColumnElement[bool]:
+    def chosen(self, column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:
         # Only a derived table may have a limit here, and read from the table that is written.
         return column.in_(select(*subquery.subquery().c))
 
@@ -118,7 +118,7 @@ class MariaDb(Database):
             rows.where(lane == bindparam(f"lane_{number}")).limit(bindparam(limit))
             for number in range(lanes)
         ]
-        return select(union_all(*firsts).subquery("first").c.id)
+        return select(union_all(*firsts).subquery("first").c.address)
 
     def bound_lanes(self, lanes: Sequence[int]) -> dict[str, Any]:
         return {f"lane_{number}": lane for number, lane in enumerate(lanes)}

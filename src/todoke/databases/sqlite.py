@@ -83,7 +83,7 @@ class Sqlite(Database):
     def among(self, column: ColumnElement[int], parameter: str) -> ColumnElement[bool]:
         return column.in_(bindparam(parameter, expanding=True))
 
-    def chosen(self, column: ColumnElement[int], subquery: Any) -> ColumnElement[bool]:
+    def chosen(self, column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:
         return column.in_(subquery)
 
     def first_of_each(self, lane: Any, rows: Select[Any], limit: str, lanes: int) -> Select[Any]:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table, bindparam, func, select
 from todoke.database import Database
 from todoke.work.hold import Place
 from todoke.work.item import HELD
-from todoke.work.table import WorkTable
+from todoke.work.table import WorkTable, in_state
 
 MOST_COUNTED = 1000
 _AT_ONCE = 500
@@ -38,7 +38,7 @@ class Followers:
         self._first: dict[str, Any] = {}
         for table in tables:
             live = table.live
-            held = select(live.c.strand).where(live.c.state == HELD)
+            held = select(live.c.strand).where(in_state(live, HELD))
             crowded = held.where(database.among(live.c.strand, "strands")).distinct()
             self._crowded[table.source] = crowded
             first = held.where(live.c.strand == bindparam("of_strand")).limit(MOST_COUNTED + 1)

@@ -15,7 +15,7 @@ from todoke.both import both
 from todoke.database import Database
 from todoke.errors import InvalidOption, NotFound
 from todoke.work.item import HELD
-from todoke.work.table import WorkTable
+from todoke.work.table import WorkTable, in_state
 
 STATUSES = ("PENDING", "PROCESSING", "PROCESSED", "DEAD")
 
@@ -165,7 +165,7 @@ class Events:
         return count, since
 
     def _behind(self, connection: Connection, live: Table) -> int:
-        held = select(func.count()).where(live.c.state == HELD)
+        held = select(func.count()).where(in_state(live, HELD))
         return int(connection.execute(held).scalar_one())
 
     def _worker_rows(self) -> Select[Any]:

@@ -28,7 +28,7 @@ from todoke import crash
 from todoke.database import UNIQUE_ID, Database, reading
 from todoke.work.item import READY, SUSPECT, Item
 from todoke.work.strand import UNORDERED
-from todoke.work.table import WorkTable
+from todoke.work.table import WorkTable, in_state
 
 _FIELDS = tuple(Item.__dataclass_fields__)
 
@@ -41,17 +41,18 @@ class Claims:
         self._live = live
         claim = OneStatement if database.returns_updates else TwoStatements
         self._claim = claim(live, workers, database)
-        free = _waiting(live, READY)
+        free = _waiting(live, READY, database)
         self._unordered = self._claim.statement(_unlocked(free.where(live.c.lane == UNORDERED)))
-        self._suspect = self._claim.statement(_unlocked(_waiting(live, SUSPECT)))
+        self._suspect = self._claim.statement(_unlocked(_waiting(live, SUSPECT, database)))
         self._ordered: dict[int, Any] = {}
         self._some = free.with_only_columns(live.c.id).order_by(None).limit(1)
-        self._following = (
-            select(live.c.stream)
-            .where(live.c.state == bindparam("of_state"), live.c.stream > bindparam("last"))
+        self._following = {
+            state: select(live.c.stream)
+            .where(in_state(live, state), live.c.stream > bindparam("last"))
             .order_by(live.c.stream)
             .limit(1)
-        )
+            for state in (READY, SUSPECT)
+        }
         mine = live.c.owner == bindparam("claimer", type_=UNIQUE_ID)
         self._mine = select(live.c.id).where(mine)
         self._free = (
@@ -109,13 +110,13 @@ class Claims:
         return found[1:]
 
     def _stream_after(self, connection: Connection, state: str, last: str) -> str | None:
-        values = {"of_state": state, "last": last}
-        return connection.execute(self._following, values).scalar()
+        return connection.execute(self._following[state], {"last": last}).scalar()
 
     def _of_lanes(self, count: int) -> Any:
         if count not in self._ordered:
             live = self._live
-            first = self._database.first_of_each(live.c.lane, _waiting(live, READY), "each", count)
+            free = _waiting(live, READY, self._database)
+            first = self._database.first_of_each(live.c.lane, free, "each", count)
             self._ordered[count] = self._claim.statement(first.limit(bindparam("at_most")))
         return self._ordered[count]
 
@@ -148,9 +149,10 @@ class OneStatement:
 
     def statement(self, wanted: Select[Any]) -> Any:
         live = self._live
+        chosen = self._database.chosen(self._database.address(live), wanted)
         return (
             update(live)
-            .where(self._database.chosen(live.c.id, wanted), exists(self._registered))
+            .where(chosen, exists(self._registered))
             .where(live.c.owner.is_(None))
             .values(
                 owner=bindparam("claimer"),
@@ -225,7 +227,7 @@ class Suspects:
 
     def __init__(self, tables: Sequence[WorkTable]) -> None:
         waiting = [
-            exists().where(live.c.state == SUSPECT, live.c.owner.is_(None))
+            exists().where(in_state(live, SUSPECT), live.c.owner.is_(None))
             for live in (table.live for table in tables)
         ]
         self._any = select(or_(*waiting))
@@ -235,11 +237,11 @@ class Suspects:
             return bool(connection.execute(self._any).scalar_one())
 
 
-def _waiting(live: Table, state: str) -> Select[Any]:
+def _waiting(live: Table, state: str, database: Database) -> Select[Any]:
     """Free rows of a stream, first things first."""
     return (
-        select(live.c.id)
-        .where(live.c.state == state, live.c.stream == bindparam("of_stream"))
+        select(database.address(live).label("address"))
+        .where(in_state(live, state), live.c.stream == bindparam("of_stream"))
         .where(live.c.owner.is_(None))
         .order_by(live.c.priority, live.c.id)
     )

@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from todoke.database import Database
 from todoke.work.item import HELD, READY, Item
-from todoke.work.table import WorkTable
+from todoke.work.table import WorkTable, in_state
 
 RUN = 100
 """How many followers are readied at once."""
@@ -80,11 +80,11 @@ class Holds:
             .where(holds.c.strand == bindparam("of_strand"))
             .values(barrier=bindparam("new_barrier"))
         )
-        held = (live.c.state == HELD, database.among(live.c.strand, "strands"))
+        held = (in_state(live, HELD), database.among(live.c.strand, "strands"))
         self._crowded = select(live.c.strand).where(*held).distinct()
         self._next_run = (
             select(live.c.id)
-            .where(live.c.state == HELD, live.c.strand == bindparam("of_strand"))
+            .where(in_state(live, HELD), live.c.strand == bindparam("of_strand"))
             .order_by(live.c.id)
             .limit(RUN)
         )
@@ -104,7 +104,7 @@ class Holds:
         self._unmet = (
             select(live.c.id)
             .where(
-                live.c.state == READY,
+                in_state(live, READY),
                 live.c.stream == bindparam("of_stream"),
                 live.c.lane == bindparam("of_lane"),
                 live.c.strand == bindparam("of_strand"),
@@ -115,7 +115,7 @@ class Holds:
             .limit(_SWEEP)
         )
         # Looked at again: they were found without locks, and may be claimed by now.
-        still = (live.c.state == READY, live.c.owner.is_(None))
+        still = (in_state(live, READY), live.c.owner.is_(None))
         self._hold = update(live).where(chosen, *still).values(state=HELD, updated_at=database.now)
         mine = (holds.c.source == table.source, holds.c.stream == bindparam("of_stream"))
         of_lanes = database.among(holds.c.lane, "of_lanes")

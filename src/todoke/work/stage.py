@@ -10,7 +10,7 @@ from todoke import crash
 from todoke.database import Database
 from todoke.work.item import LATER, READY
 from todoke.work.strand import UNORDERED, hint_of
-from todoke.work.table import WorkTable
+from todoke.work.table import WorkTable, in_state
 
 
 class Stager:
@@ -53,7 +53,7 @@ class _Staging:
         self._source = table.source
         self._due = (
             select(live.c.id, live.c.stream, live.c.lane)
-            .where(live.c.state == LATER, live.c.scheduled_at <= database.now)
+            .where(in_state(live, LATER), live.c.scheduled_at <= database.now)
             .order_by(live.c.scheduled_at)
             .limit(bindparam("at_most"))
             .with_for_update(skip_locked=True)

@@ -2,7 +2,7 @@
 
 The claim index is (state, stream, lane, priority, id) and a claim writes none of its columns, so
 that PostgreSQL can update the row in place (HOT). Settled rows leave the live table: it stays
-small, whatever the history holds.
+small, whatever the history holds; on PostgreSQL what waits is not in the claim index either.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     Identity,
     Index,
     Integer,
@@ -22,11 +23,12 @@ from sqlalchemy import (
     String,
     Table,
     false,
+    literal_column,
     text,
 )
 
 from todoke.database import LONG_TEXT, UNIQUE_ID, Database, Moment
-from todoke.work.item import HELD, LATER
+from todoke.work.item import HELD, LATER, READY, SUSPECT
 
 # Ids are never used again, not even the highest after its row was deleted: fencing relies on it.
 _BIG = BigInteger().with_variant(Integer, "sqlite")
@@ -133,12 +135,19 @@ def work_table(source: str, name: str, metadata: MetaData, database: Database) -
     )
     due, held = text(f"state = '{LATER}'"), text(f"state = '{HELD}'")
     claim = (live.c.state, live.c.stream, live.c.lane, live.c.priority, live.c.id)
-    Index(f"{live.name}_claim", *claim)
+    # SQLite does not see that `state = 'ready'` is among the states of such an index.
+    claimable = text(f"state IN ('{READY}', '{SUSPECT}')")
+    Index(f"{live.name}_claim", *claim, postgresql_where=claimable)
     by_state = () if database.partial_indexes else (live.c.state,)
     waiting = (*by_state, live.c.scheduled_at)
     Index(f"{live.name}_due", *waiting, postgresql_where=due, sqlite_where=due)
     Index(f"{live.name}_held", live.c.strand, live.c.id, postgresql_where=held, sqlite_where=held)
     return WorkTable(source, live, _history(f"{name}_history", metadata, database))
+
+
+def in_state(live: Table, state: str) -> ColumnElement[bool]:
+    """Written out: an index of some states is used only where the planner sees which it is."""
+    return live.c.state == literal_column(f"'{state}'")
 
 
 def _history(name: str, metadata: MetaData, database: Database) -> Table:

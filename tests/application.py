@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, select
+from sqlalchemy import Engine, Row, select
 
 from todoke import Event, Key, Settings, Todoke
 from todoke.clock import Clock as AnyClock
@@ -37,7 +37,10 @@ class Noted(Event, ordered=False):
 
 @contextmanager
 def application(
-    url: str, *, clock: AnyClock | None = None, settings: dict[str, object] | None = None
+    url: str | Engine,
+    *,
+    clock: AnyClock | None = None,
+    settings: dict[str, object] | None = None,
 ) -> Iterator[Todoke]:
     """A migrated application under a test's clock, closed at the end."""
     given = Settings(settings or {}, environment={})

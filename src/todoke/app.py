@@ -164,7 +164,7 @@ class Todoke(Context):
         """Connections for the worker's agents, so that handlers can never use up the last one."""
         if self._given_engine is not None or in_memory(self.url):
             return self.engine
-        return self.database.engine(self.url, pool_size=5, patience=1.0)
+        return self.database.agents_engine(self.url)
 
     @cached_property
     def async_engine(self) -> AsyncEngine:

@@ -130,6 +130,10 @@ class Database(ABC):
     def engine(self, url: URL, pool_size: int, patience: float = 30.0) -> Engine:
         """An engine with durable settings; patience is how long to wait for the one writer."""
 
+    def agents_engine(self, url: URL) -> Engine:
+        """Connections for the worker's agents, who do not wait long for the one writer."""
+        return self.engine(url, pool_size=5, patience=1.0)
+
     @abstractmethod
     def async_engine(self, url: URL, pool_size: int) -> AsyncEngine:
         """The same for async code."""

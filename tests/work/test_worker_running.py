@@ -139,7 +139,7 @@ def test_a_late_commit_of_a_hung_handler_writes_nothing(app: Todoke, gate: Gate)
     with app.engine.begin() as connection:
         connection.execute(text("CREATE TABLE sales (n INTEGER)"))
 
-    @app.on(Placed, timeout="200ms", retry=Backoff("10ms", attempts=9))
+    @app.on(Placed, timeout="1s", retry=Backoff("10ms", attempts=9))
     def hang(event: Placed, session: Session) -> None:
         first = not gate.arrived
         session.execute(text(f"INSERT INTO sales VALUES ({1 if first else 2})"))

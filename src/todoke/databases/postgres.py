@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     bindparam,
     create_engine,
+    event,
     func,
     literal_column,
     select,
@@ -32,7 +33,7 @@ from sqlalchemy.types import Float
 
 from todoke.clock import Clock
 from todoke.database import Database, Moment
-from todoke.databases.postgres_direct import DRIVER, Direct
+from todoke.databases.postgres_direct import DRIVER, Direct, keep_to_indexes
 
 # serialization_failure, deadlock_detected, lock_not_available
 _PASSING = {"40001", "40P01", "55P03"}
@@ -72,6 +73,12 @@ class Postgres(Database):
             pool_pre_ping=True,  # after an outage the first to come would meet a dead connection
             connect_args=self._arguments(),
         )
+
+    def agents_engine(self, url: URL) -> Engine:
+        engine = super().agents_engine(url)
+        if self.prepares:
+            event.listen(engine, "connect", keep_to_indexes)
+        return engine
 
     def async_engine(self, url: URL, pool_size: int) -> AsyncEngine:
         return create_async_engine(

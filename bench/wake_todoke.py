@@ -90,7 +90,7 @@ def commit_one(app: Todoke, connection: Connection, variant: str, number: int) -
         app.publish(connection, Measured(order_id=number))
     if variant in (NOTIFY, BARE_NOTIFY):
         channel = channel_of(app.database.schema, app.database.prefix)
-        values = {"channel": channel, "hint": "event:bench/default"}
+        values = {"channel": channel, "hint": "event:ordered:todoke/default"}
         connection.exec_driver_sql("SELECT pg_notify(%(channel)s, %(hint)s)", values)
     connection.commit()
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Protocol, TypeAlias
 
+from todoke.hint import is_hint, without_lane
+
 Hints: TypeAlias = frozenset[str]
-"""Where to look, as "event:ordering/default"; an empty set means everywhere."""
+"""Where to look (`todoke.hint`); an empty set means everywhere."""
 
 OnRing: TypeAlias = Callable[[Hints], None]
 Happened: TypeAlias = Callable[[], bool]
@@ -65,7 +67,9 @@ class NullEar:
 
 
 def pack(hints: Collection[str]) -> str:
-    """Hints as one text; too many of them become "everywhere"."""
+    """Hints as one text; too many of them name no lanes, and still too many are "everywhere"."""
+    if len(hints) > _MOST_HINTS:
+        hints = {without_lane(hint) for hint in hints}
     text = "\n".join(sorted(hints))
     if not hints or len(hints) > _MOST_HINTS or len(text.encode()) > _MOST_BYTES:
         return _STAR
@@ -73,4 +77,6 @@ def pack(hints: Collection[str]) -> str:
 
 
 def unpack(text: str) -> Hints:
-    return EVERYWHERE if text in ("", _STAR) else frozenset(text.split("\n"))
+    """What nobody here has packed means everywhere, too: a channel is open to all."""
+    hints = frozenset(text.split("\n"))
+    return hints if all(is_hint(one) for one in hints) else EVERYWHERE

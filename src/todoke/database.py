@@ -108,6 +108,8 @@ class Database(ABC):
     """Where nobody rings: how soon a worker that had work looks again."""
     lanes_at_once = 64
     """How many lanes one claim looks into."""
+    lanes_are_one_parameter = True
+    """A claim's text is the same for any number of lanes; elsewhere each is a parameter."""
 
     def __init__(self, clock: Clock, schema: str | None, prefix: str) -> None:
         self.clock, self.schema, self.prefix = clock, schema, prefix

@@ -298,7 +298,8 @@ class Runtime:
     def _ear(self) -> Ear:
         app, straight = self._app, self._app.settings.get("database.listen_url")
         url = make_url(straight) if straight else None
-        return ear_for(app.database, app.url, url, self._on_ring, poll=self.pace.poll)
+        gap = app.settings.seconds("outbox.wake_gap")
+        return ear_for(app.database, app.url, url, self._on_ring, gap=gap, poll=self.pace.poll)
 
     def _on_ring(self, hints: Hints) -> None:
         if self._process is not None:

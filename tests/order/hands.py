@@ -66,9 +66,13 @@ class Hand:
             self._worker.look_around()
             self._worker.tick(self.connection)
 
-    def ring(self) -> None:
+    def ring(self, *hints: str) -> None:
         """Told of something new, before it is time to look around."""
-        self._worker.wake()
+        self._worker.wake(hints)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """The next round, told of nothing."""
         self._worker.tick(self.connection)
 
     def renew(self) -> None:

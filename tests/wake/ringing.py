@@ -14,6 +14,7 @@ from tests.waiting import until
 from todoke import Todoke
 from todoke.bell import EVERYWHERE, Bell, Ear, Hints
 from todoke.databases.bells import bell_for, ear_for
+from todoke.hint import without_lane
 from todoke.outbox.publish import Outbox
 from todoke.outbox.publishing import Publishing
 from todoke.outbox.ring import ring_after_commit
@@ -40,7 +41,7 @@ def equip(app: Todoke, bell: Bell) -> None:
 
 
 class Heard:
-    """Rings in the order in which they came, the first "everywhere" of the start left out."""
+    """Rings as they came, without lanes; the first "everywhere" of the start is left out."""
 
     def __init__(self, then: Callable[[], None] = lambda: None) -> None:
         self.ear: Ear
@@ -48,6 +49,7 @@ class Heard:
         self._then, self._listening = then, threading.Event()
 
     def note(self, hints: Hints) -> None:
+        hints = frozenset(without_lane(hint) for hint in hints)
         if hints == EVERYWHERE and not self._listening.is_set():
             self._listening.set()
             return
@@ -61,12 +63,16 @@ class Heard:
 
 @contextmanager
 def listener(
-    app: Todoke, *, listen_url: str = "", then: Callable[[], None] = lambda: None
+    app: Todoke,
+    *,
+    listen_url: str = "",
+    gap: float = 0.0,
+    then: Callable[[], None] = lambda: None,
 ) -> Iterator[Heard]:
     """Listens to the bells of an application from before the first line of the test."""
     heard = Heard(then)
     straight = make_url(listen_url) if listen_url else None
-    heard.ear = ear_for(app.database, app.url, straight, heard.note, poll=1.0)
+    heard.ear = ear_for(app.database, app.url, straight, heard.note, gap=gap, poll=1.0)
     heard.ear.start()
     try:
         heard.until_listening()

@@ -17,7 +17,7 @@ from tests.wake.ringing import PLACED, Heard, listener, ringing_application
 from todoke import Todoke
 
 _NEVER = threading.Event()
-AFTERWARDS = frozenset({"afterwards"})
+AFTERWARDS = frozenset({"event:free:afterwards/default"})
 
 
 @pytest.fixture

@@ -19,7 +19,9 @@ from tests.servers.postgres import PostgresServer
 from tests.waiting import until
 from tests.wake.ringing import PLACED, listener, ringing_application
 from todoke.bell import EVERYWHERE, pack, unpack
-from todoke.databases.postgres_bell import PostgresBell, channel_of, connector
+from todoke.databases.postgres_bell import Haste, PostgresBell, channel_of, connector
+from todoke.hint import hint_of
+from todoke.work.strand import UNORDERED
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,19 +51,36 @@ def test_commits_now_and_then_wait_for_no_gap(postgres_database: str) -> None:
             until(lambda number=number: len(heard.rings) == number)  # type: ignore[misc]
 
 
+@pytest.mark.parametrize(
+    ("each", "outrun", "is_on"),
+    [
+        (0.004, False, True),
+        (0.008, False, False),
+        (0.008, True, True),
+        (0.012, True, False),
+    ],
+)
+def test_what_is_too_fast(each: float, outrun: bool, is_on: bool) -> None:
+    """design 12: 200 a second; 100 where the next comes while it still rings for the last"""
+    haste = Haste()
+    for number in range(30):
+        haste.note(number * each)
+    assert haste.is_on(outrun=outrun) is is_on
+
+
 def test_hints_arrive_together_and_too_many_mean_everywhere(postgres_database: str) -> None:
     """design 12"""
     with ringing_application(postgres_database) as app, listener(app) as heard:
         bell = PostgresBell(connector(app.url, "test"), channel_of("todoke", ""))
-        bell.ring({"event:ordering/default", "event:billing/slow"})
+        bell.ring({"event:free:ordering/default", "event:ordered:billing/slow"})
         until(lambda: len(heard.rings) == 1)
-        bell.ring({f"event:context-{number}/default" for number in range(41)})
+        bell.ring({f"event:free:context-{number}/default" for number in range(41)})
         until(lambda: len(heard.rings) == 2)
-        bell.ring([f"event:{letter * 4000}/default" for letter in "ab"])
+        bell.ring([f"event:free:{letter * 4000}/default" for letter in "ab"])
         until(lambda: len(heard.rings) == 3)
         bell.close()
     assert heard.rings == [
-        {"event:ordering/default", "event:billing/slow"},
+        {"event:free:ordering/default", "event:ordered:billing/slow"},
         EVERYWHERE,
         EVERYWHERE,
     ]
@@ -69,7 +88,8 @@ def test_hints_arrive_together_and_too_many_mean_everywhere(postgres_database: s
 
 def test_hints_are_quoted(postgres_database: str) -> None:
     """design 12: they hold names that people choose"""
-    awkward = {"event:o'brien/default", 'event:"; NOTIFY x; --/default', "event:back\\slash/受注"}
+    names = ("o'brien/default", '"; NOTIFY x; --/default', "back\\slash/受注", "a:b/c")
+    awkward = {f"event:free:{name}" for name in names}
     with ringing_application(postgres_database) as app, listener(app) as heard:
         app.bell.ring(awkward)
         until(lambda: heard.rings == [awkward])
@@ -77,17 +97,30 @@ def test_hints_are_quoted(postgres_database: str) -> None:
 
 def test_hints_survive_packing() -> None:
     """design 12"""
-    hints = frozenset({"event:受注/default", "job:mail/slow"})
+    hints = frozenset({"event:17:受注/default", "event:free:mail/slow"})
     assert unpack(pack(hints)) == hints
     assert unpack(pack([])) == EVERYWHERE
-    assert len(pack(["あ" * 40] * 40).encode()) < 8000
+    assert len(pack([f"event:free:{'あ' * 40}"] * 40).encode()) < 8000
+
+
+def test_very_many_lanes_are_not_named() -> None:
+    """design 12"""
+    lanes = {hint_of("event", "ordering/default", lane) for lane in range(64)}
+    free = hint_of("event", "mail/slow", UNORDERED)
+    assert unpack(pack({*lanes, free})) == {"event:ordered:ordering/default", free}
+
+
+@pytest.mark.parametrize("text", ["", "?", "x", "event:17", "event:17:a/b\nx"])
+def test_what_is_no_hint_means_everywhere(text: str) -> None:
+    """design 12: whoever may use the database may use the channel"""
+    assert unpack(text) == EVERYWHERE
 
 
 def test_installations_in_one_database_do_not_wake_each_other(postgres_database: str) -> None:
     """design 12"""
     with ringing_application(postgres_database) as app, listener(app) as heard:
         other = PostgresBell(connector(app.url, "test"), channel_of("elsewhere", ""))
-        other.ring({"theirs"})
+        other.ring({"event:free:theirs/default"})
         other.close()
         publish(app, Placed(order_id=1))
         until(lambda: heard.rings)
@@ -138,7 +171,8 @@ def test_a_bell_rings_after_a_fork(postgres_database: str) -> None:
     with ringing_application(postgres_database) as app, listener(app) as heard:
         done = run(FORKING, postgres_database)
         assert done.returncode == 0, done.stderr
-        until(lambda: {"child"} in heard.rings and {"parent"} in heard.rings)
+        both = {"event:free:child/x", "event:free:parent/x"}
+        until(lambda: both <= EVERYWHERE.union(*heard.rings))
 
 
 def test_a_bell_keeps_no_process_from_ending(postgres_database: str) -> None:
@@ -152,11 +186,11 @@ def test_closing_rings_what_waits(postgres_database: str) -> None:
     with ringing_application(postgres_database) as app, listener(app) as heard:
         bell = PostgresBell(connector(app.url, "test"), channel_of("todoke", ""))
         over = threading.Event()
-        bell.ring({"late"}, over.is_set)
+        bell.ring({"event:free:late/x"}, over.is_set)
         threading.Timer(0.1, over.set).start()
         bell.close()
         until(lambda: heard.rings)
-    assert heard.rings == [{"late"}]
+    assert heard.rings == [{"event:free:late/x"}]
 
 
 def run(script: str, url: str) -> subprocess.CompletedProcess[str]:
@@ -171,17 +205,17 @@ import os, sys
 from sqlalchemy import make_url
 from todoke.databases.postgres_bell import PostgresBell, channel_of, connector
 bell = PostgresBell(connector(make_url(sys.argv[1]), "test"), channel_of("todoke", ""))
-bell.ring({"first"})
+bell.ring({"event:free:first/x"})
 """
 FORKING = f"""{PREPARE}
 while bell._connection is None: pass
 child = os.fork()
-bell.ring({{"parent" if child else "child"}})
+bell.ring({{"event:free:parent/x" if child else "event:free:child/x"}})
 bell.close()
 if child:
     assert os.waitpid(child, 0)[1] == 0
-    bell._execute(bell._connect(), "again")
+    bell._execute(bell._connect(), "event:free:again/x")
 """
 ENDING = f"""{PREPARE}
-bell.ring({{"never"}}, lambda: False)
+bell.ring({{"event:free:never/x"}}, lambda: False)
 """

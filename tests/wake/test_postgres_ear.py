@@ -67,7 +67,7 @@ def test_an_ear_without_a_server_stops_at_once(postgres_database: str) -> None:
     nobody = make_url(postgres_database).set(port=free_port())
     heard = Heard()
     with application(postgres_database) as app:
-        ear = ear_for(app.database, app.url, nobody, heard.note, poll=1.0)
+        ear = ear_for(app.database, app.url, nobody, heard.note, gap=0.0, poll=1.0)
         ear.start()
         started = perf_counter()
         ear.stop()
@@ -99,3 +99,14 @@ def test_with_a_straight_address_the_ear_hears_bells_behind_a_pooler(
             publish(app, Placed(order_id=number))
             until(lambda: len(heard.rings) == number + 1)  # noqa: B023
     assert DEAF not in caplog.text
+
+
+def test_many_rings_are_passed_on_together(postgres_database: str) -> None:
+    """design 12: so that a worker does not look for each of them"""
+    with ringing_application(postgres_database) as app, listener(app, gap=0.1) as heard:
+        notify = text("SELECT pg_notify('todoke:todoke', :hint)")
+        with app.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            for number in range(300):
+                connection.execute(notify, {"hint": f"event:free:context-{number}/default"})
+        until(lambda: len(EVERYWHERE.union(*heard.rings)) == 300)
+        assert len(heard.rings) < 100

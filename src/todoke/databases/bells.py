@@ -24,7 +24,13 @@ def bell_for(database: Database, url: URL, *, gap: float) -> Bell:
 
 
 def ear_for(
-    database: Database, url: URL, listen_url: URL | None, on_ring: OnRing, *, poll: float
+    database: Database,
+    url: URL,
+    listen_url: URL | None,
+    on_ring: OnRing,
+    *,
+    gap: float,
+    poll: float,
 ) -> Ear:
     """`listen_url` leads straight to the server where `url` leads through a pooler."""
     if database.kind == "sqlite" and not in_memory(url):
@@ -38,7 +44,7 @@ def ear_for(
 
     channel = channel_of(database.schema, database.prefix)
     ear, notifier = connector(listen_url or url, "todoke ear"), connector(url, "todoke ear test")
-    return PostgresEar(ear, notifier, channel, on_ring, poll=poll)
+    return PostgresEar(ear, notifier, channel, on_ring, gap=gap, poll=poll)
 
 
 def _file(url: URL) -> Path:

@@ -59,6 +59,7 @@ class MariaDb(Database):
     partial_indexes = False
     shortest_poll = 0.02
     lanes_at_once = 16
+    lanes_are_one_parameter = False
 
     def engine(self, url: URL, pool_size: int, patience: float = 30.0) -> Engine:
         return create_engine(

@@ -25,8 +25,8 @@ from todoke.telemetry import log
 Connect: TypeAlias = Callable[[], psycopg.Connection[Any]]
 
 GAP = 0.02
-_FAST, _WITHIN = 20, 0.1
-"""So many commits within so many seconds are fast: one NOTIFY each would slow them down."""
+_FAST, _BRISK, _WITHIN = 20, 10, 0.1
+"""So many within so many seconds are fast: a NOTIFY or a claim for each would slow them down."""
 _SHORTEST_LOOK, _LONGEST_LOOK, _OFTEN = 0.0001, 0.001, 0.003
 """How often to see whether a commit is over: often at first, since most are quick."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
@@ -61,6 +61,21 @@ def channel_of(schema: str | None, prefix: str) -> str:
     return name.encode()[:63].decode(errors="ignore")
 
 
+class Haste:
+    """Whether things come so fast that doing something for each of them costs too much."""
+
+    def __init__(self) -> None:
+        self._moments: deque[float] = deque(maxlen=_FAST)
+
+    def note(self, now: float) -> None:
+        self._moments.append(now)
+
+    def is_on(self, *, outrun: bool = False) -> bool:
+        """`outrun`: the next comes before the last is done with, so half as fast is too fast."""
+        moments, count = self._moments, _BRISK if outrun else _FAST
+        return len(moments) >= count and moments[-1] - moments[-count] < _WITHIN
+
+
 class PostgresBell:
     """Rings for one process; the thread starts at the first ring, once more after a fork."""
 
@@ -82,13 +97,13 @@ class PostgresBell:
         # While the server is away the oldest fall out; afterwards all are told to look everywhere.
         self._arrived: deque[tuple[float, Hints, Happened | None]] = deque(maxlen=1000)
         self._waiting: list[tuple[float, Hints, Happened | None]] = []
-        self._rung_at: deque[float] = deque(maxlen=_FAST)
+        self._haste, self._outrun = Haste(), False
         self._last = 0.0
         self._failures = 0
 
     def ring(self, hints: Collection[str], after: Happened | None = None) -> None:
         now = monotonic()
-        self._rung_at.append(now)
+        self._haste.note(now)
         self._arrived.append((now, frozenset(hints), after))
         if self._thread is None:
             self._start()
@@ -137,7 +152,10 @@ class PostgresBell:
 
     def _ring_when_due(self) -> None:
         # The gap comes first: fast producers then pay for no looks at commits under way.
-        if self._come_fast() and (early := self._last + self._gap - monotonic()) > 0:
+        if (
+            self._haste.is_on(outrun=self._outrun)
+            and (early := self._last + self._gap - monotonic()) > 0
+        ):
             sleep(early)
         look, rarely = _SHORTEST_LOOK, monotonic() + _OFTEN
         while not (due := self._due()):
@@ -146,11 +164,8 @@ class PostgresBell:
             sleep(look)
             if monotonic() > rarely:
                 look = min(look * 1.5, _LONGEST_LOOK)
+        self._outrun = len(due) + len(self._waiting) + len(self._arrived) > 1
         self._send(EVERYWHERE if EVERYWHERE in due else EVERYWHERE.union(*due))
-
-    def _come_fast(self) -> bool:
-        times = self._rung_at
-        return len(times) == _FAST and times[-1] - times[0] < _WITHIN
 
     def _due(self) -> list[Hints]:
         while self._arrived:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from time import monotonic
 from typing import Any
@@ -15,7 +15,7 @@ import psycopg
 from psycopg import sql
 
 from todoke.bell import EVERYWHERE, OnRing, unpack
-from todoke.databases.postgres_bell import Connect
+from todoke.databases.postgres_bell import Connect, Haste
 from todoke.telemetry import log
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
@@ -29,11 +29,19 @@ class PostgresEar:
     """Listens for NOTIFY; finds out whether one arrives, and says so when it does not."""
 
     def __init__(
-        self, connect: Connect, notifier: Connect, channel: str, on_ring: OnRing, *, poll: float
+        self,
+        connect: Connect,
+        notifier: Connect,
+        channel: str,
+        on_ring: OnRing,
+        *,
+        gap: float,
+        poll: float,
     ) -> None:
         """`connect` leads to where this ear listens, `notifier` to where bells ring."""
         self._connect, self._notifier, self._channel = connect, notifier, channel
-        self._on_ring, self._poll = on_ring, poll
+        self._on_ring, self._gap, self._poll = on_ring, gap, poll
+        self._haste = Haste()
         self.works: bool | None = None
         self._stopping = threading.Event()
         self._inside, self._outside = socket.socketpair()
@@ -76,7 +84,11 @@ class PostgresEar:
             return
         while not self._stopping.is_set():
             for payload in self._heard(connection, None):
-                self._pass_on(payload)
+                self._pass_on([payload])
+            if self._haste.is_on():
+                # Many ring at once: the worker looks once for all that comes within the gap.
+                self._stopping.wait(self._gap)
+                self._pass_on(set(self._heard(connection, 0)))
 
     def _heard(self, connection: psycopg.Connection[Any], seconds: float | None) -> Iterator[str]:
         """What arrives in one go; nothing when the time is up or the ear is stopped."""
@@ -86,11 +98,13 @@ class PostgresEar:
         if poll.poll(None if seconds is None else max(0, seconds * 1000)):
             connection.pgconn.consume_input()
         while found := connection.pgconn.notifies():
+            self._haste.note(monotonic())
             yield found.extra.decode()
 
-    def _pass_on(self, payload: str) -> None:
-        if not payload.startswith(_TEST):
-            self._on_ring(unpack(payload))
+    def _pass_on(self, payloads: Collection[str]) -> None:
+        rings = [unpack(payload) for payload in payloads if not payload.startswith(_TEST)]
+        if rings:
+            self._on_ring(EVERYWHERE if EVERYWHERE in rings else EVERYWHERE.union(*rings))
 
     # --- self-test ---------------------------------------------------------------------------
 
@@ -101,11 +115,11 @@ class PostgresEar:
             other.execute("SELECT pg_notify(%s, %s)", (self._channel, token))
         end = monotonic() + _TEST_SECONDS
         while (left := end - monotonic()) > 0 and not self._stopping.is_set():
-            for payload in self._heard(connection, left):
-                if payload == token:
-                    self._succeed()
-                    return True
-                self._pass_on(payload)
+            heard = set(self._heard(connection, left))
+            self._pass_on(heard - {token})
+            if token in heard:
+                self._succeed()
+                return True
         if not self._stopping.is_set():
             self._fail(connection)
         return False

@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from sqlalchemy import Connection, bindparam, insert, select
 
 from todoke.database import Database
+from todoke.hint import hint_of
 from todoke.work.item import Item
-from todoke.work.strand import hint_of, place_of
+from todoke.work.strand import place_of
 from todoke.work.table import CARRIED, WorkTable
 
 Ring = Callable[[Connection, Collection[str]], None]
@@ -36,11 +37,11 @@ class Landing:
         self._copy = insert(inbox.live).from_select(columns, copy, include_defaults=False)
 
     def __call__(self, connection: Connection, item: Item, handlers: Mapping[str, str]) -> None:
+        hints = set()
         for handler, stream in sorted(handlers.items()):
             place = place_of(stream, item.aggregate, item.key, handler, ordered=item.ordered)
             own = {"stream": stream, "followers": self._fate(handler, item), "handler": handler}
             new = {f"new_{name}": value for name, value in {**own, **place}.items()}
             connection.execute(self._copy, {"event_row": item.id, **new})
-        streams = set(handlers.values())
-        hints = {hint_of(self._source, stream, ordered=item.ordered) for stream in streams}
+            hints.add(hint_of(self._source, stream, place["lane"]))
         self._ring(connection, hints)

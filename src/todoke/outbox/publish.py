@@ -20,10 +20,11 @@ from todoke.clock import Clock
 from todoke.database import Database
 from todoke.duration import Duration, duration
 from todoke.errors import InvalidEvent, Oversized, UnknownEvent, Unserialisable
+from todoke.hint import hint_of
 from todoke.identity import Identities
 from todoke.message import Event, Message
 from todoke.work.item import LATER, READY
-from todoke.work.strand import hint_of, place_of, stream_name
+from todoke.work.strand import place_of, stream_name
 from todoke.work.table import WorkTable
 
 E = TypeVar("E", bound=Event)
@@ -120,7 +121,7 @@ class Outbox:
         crash.point("publish.after_insert")
         if due:
             source = self.table.source
-            hints = {hint_of(source, row["stream"], ordered=row["ordered"]) for row in due}
+            hints = {hint_of(source, row["stream"], row["lane"]) for row in due}
             self._ring(connection, hints)
 
     def _body(self, event: Event) -> str:

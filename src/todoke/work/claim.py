@@ -78,7 +78,7 @@ class Claims:
         """The first rows of each of these lanes, in the order of their ids."""
         values = {"of_stream": stream, "at_most": limit, "each": each}
         values |= self._database.bound_lanes(lanes)
-        statement = self._of_lanes(len(lanes))
+        statement = self._of_lanes(0 if self._database.lanes_are_one_parameter else len(lanes))
         return self._run(connection, statement, owner, values, alone=False)
 
     def take_suspect(self, connection: Connection, owner: UUID, stream: str) -> list[Item]:

@@ -10,11 +10,12 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from todoke.database import Database
+from todoke.hint import parts_of
 from todoke.work.claim import Suspects
 from todoke.work.destination import Destination
 from todoke.work.item import SUSPECT, Item
 from todoke.work.lanes import Lanes
-from todoke.work.strand import queue_of, stream_of
+from todoke.work.strand import queue_of
 from todoke.work.stream import Hands, Pace, Source, Tap, Taps
 
 _LOOK_AROUND = 5.0
@@ -71,7 +72,7 @@ class Intake:
         while self._rings:
             hints = self._rings.popleft()
             for hint in hints:
-                self._add(stream_of(hint))
+                self._add(parts_of(hint)[-1])
             self._taps.wake(hints)
             if not hints:
                 self._next_suspect_search = _AT_ONCE
@@ -280,6 +281,12 @@ class Intake:
         share = self._lanes.of(tap.stream)
         crowded = tap.source.strands.runs.crowded(tap.stream)
         free = [lane for lane in share.open() if lane not in crowded]
+        if tap.next_claim > self._clock.monotonic():
+            items = self._take_rung(connection, owner, tap, free, room)
+            if crowded or len(items) == room:
+                tap.next_claim = 0.0
+            return items
+        tap.rung.clear()
         lanes = tap.next_lanes(free, self._database.lanes_at_once)
         if not lanes:
             if not crowded:
@@ -293,6 +300,16 @@ class Intake:
         # Crowded lanes are looked at again as soon as an answer makes room there.
         if crowded:
             tap.next_claim = 0.0
+        return items
+
+    def _take_rung(
+        self, connection: Connection, owner: UUID, tap: Tap, free: list[int], room: int
+    ) -> list[Item]:
+        """Only from lanes that were rung for, as far as they are ours."""
+        lanes = [lane for lane in free if lane in tap.rung]
+        take = tap.source.claims.take_ordered
+        items = take(connection, owner, tap.stream, lanes, room, room) if lanes else []
+        tap.rung.clear()
         return items
 
     def _note_yield(

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from todoke import crash
 from todoke.database import Database
+from todoke.hint import hint_of
 from todoke.work.item import LATER, READY
-from todoke.work.strand import UNORDERED, hint_of
 from todoke.work.table import WorkTable, in_state
 
 
@@ -65,4 +65,4 @@ class _Staging:
         rows = connection.execute(self._due, {"at_most": at_most}).all()
         if rows:
             connection.execute(self._ready, {"ids": [row.id for row in rows]})
-        return [hint_of(self._source, row.stream, ordered=row.lane != UNORDERED) for row in rows]
+        return [hint_of(self._source, row.stream, row.lane) for row in rows]

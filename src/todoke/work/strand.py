@@ -33,15 +33,6 @@ def destination_of(stream: str) -> str:
     return stream.split("/")[2] if stream.count("/") > 1 else ""
 
 
-def hint_of(source: str, stream: str, *, ordered: bool) -> str:
-    """Where something new is, in one word."""
-    return f"{source}:{'ordered' if ordered else 'free'}:{stream}"
-
-
-def stream_of(hint: str) -> str:
-    return hint.split(":", 2)[-1]
-
-
 def strand_of(stream: str, aggregate: str, key: str, handler: str | None) -> int:
     """64 bits of a hash: two keys that met in one would merely wait for each other."""
     text = "\0".join((stream, aggregate, key, handler or ""))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
+from todoke.hint import FREE, parts_of
 from todoke.work.claim import Claims
 from todoke.work.destination import Destination
 from todoke.work.item import Item
 from todoke.work.perform import Call
 from todoke.work.settle import Settlement, Settling
-from todoke.work.strand import hint_of, queue_of
+from todoke.work.strand import queue_of
 from todoke.work.strands import Strands
 
 
@@ -62,10 +63,18 @@ class Tap:
     yielding: int = 0
     dry_lanes: int = 0
     turn: int = 0
+    rung: set[int] = field(default_factory=set)
+    """Lanes that something new was said to be in."""
 
-    @property
-    def hint(self) -> str:
-        return hint_of(self.source.name, self.stream, ordered=self.ordered)
+    def is_due(self, now: float) -> bool:
+        """To be claimed from, at least from the lanes that were rung for."""
+        return bool(self.rung) or self.next_claim <= now
+
+    def ring(self, place: str) -> None:
+        if self.ordered and place.isdecimal() and self.destination is None:
+            self.rung.add(int(place))
+        elif self.ordered == (place != FREE):
+            self.next_claim = 0.0
 
     def next_lanes(self, lanes: list[int], at_once: int) -> list[int]:
         """So many of them, beginning behind those that had their turn last."""
@@ -112,17 +121,21 @@ class Taps:
 
     def due(self, now: float) -> list[Tap]:
         """Those to claim from, another first each time: none is always the last."""
-        due = [tap for taps in self._by_stream.values() for tap in taps if tap.next_claim <= now]
+        due = [tap for taps in self._by_stream.values() for tap in taps if tap.is_due(now)]
         self._turn += 1
         start = self._turn % len(due) if due else 0
         return due[start:] + due[:start]
 
     def wake(self, hints: Collection[str] = ()) -> None:
         """Claim at the next tick; without hints everywhere."""
-        for taps in self._by_stream.values():
-            for tap in taps:
-                if not hints or tap.hint in hints:
-                    tap.next_claim = 0.0
+        for hint in hints:
+            source, place, stream = parts_of(hint)
+            for tap in self._by_stream.get(stream, ()):
+                if tap.source.name == source:
+                    tap.ring(place)
+        if not hints:
+            for stream in self._by_stream:
+                self.wake_stream(stream)
 
     def wake_stream(self, stream: str) -> None:
         for tap in self._by_stream.get(stream, ()):

@@ -1,0 +1,115 @@
+"""A hint names the lane of what is new: its owner looks there, and nobody looks elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.application import publish
+from tests.order.hands import Hand, hands, lane_owners, seconds_pass, walker_in
+from tests.order.walks import STREAM, Journal, listen, states, steps
+from todoke import Todoke
+from todoke.hint import hint_of
+from todoke.testing import Clock
+from todoke.work.claim import Claims
+from todoke.work.strand import LANES
+
+
+def test_only_the_owner_of_the_lane_looks_and_only_there(
+    app: Todoke, journal: Journal, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OB-9 design 12"""
+    listen(app, journal)
+    with hands(app, 2) as two:
+        _rest(clock, two)
+        owner, other = _owner_first(app, two, lane=5)
+        publish(app, *steps(walker_in(range(5, 6), STREAM), 1))
+        with _looks(monkeypatch) as looks:
+            other.ring(hint_of("event", STREAM, 5))
+            assert looks == []
+            owner.ring(hint_of("event", STREAM, 5))
+            assert looks == [[5]]
+        owner.ring()
+        assert states(app) == []
+
+
+@pytest.mark.parametrize("place", ["ordered", "free"])
+def test_without_a_lane_all_lanes_are_looked_into(
+    app: Todoke, journal: Journal, clock: Clock, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """OB-9 design 12: where there were too many to name"""
+    listen(app, journal)
+    with hands(app, 1) as (alone,):
+        _rest(clock, [alone])
+        publish(app, *steps(walker_in(range(5, 6), STREAM), 1))
+        with _looks(monkeypatch) as looks:
+            alone.ring(f"event:{place}:{STREAM}")
+        seen = {lane for lanes in looks for lane in lanes}
+        assert len(seen) == (0 if place == "free" else app.database.lanes_at_once)
+
+
+def test_a_full_batch_from_one_lane_is_followed_by_a_look_at_all(
+    app: Todoke, journal: Journal, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OB-9: nothing rings for what was left"""
+    listen(app, journal)
+    with hands(app, 1, holds_on=True) as (alone,):
+        _rest(clock, [alone])
+        publish(app, *steps(walker_in(range(5, 6), STREAM), *range(1, 121)))
+        with _looks(monkeypatch) as looks:
+            alone.ring(hint_of("event", STREAM, 5))
+            alone.slots.perform()
+            alone.go_on()
+            assert looks[0] == [5]
+            assert len(looks[1]) > 1
+
+
+def test_what_was_not_rung_for_is_found_by_polling(
+    app: Todoke, journal: Journal, clock: Clock
+) -> None:
+    """OB-9 design 12: a hint that is lost costs time, never an event"""
+    listen(app, journal)
+    with hands(app, 1) as (alone,):
+        _rest(clock, [alone])
+        publish(app, *steps(walker_in(range(5, 6), STREAM), 1))
+        publish(app, *steps(walker_in(range(6, 7), STREAM), 1))
+        alone.ring(hint_of("event", STREAM, 5))
+        alone.go_on()
+        assert states(app) == ["ready"]
+        clock.advance("1s")
+        for _ in range(LANES):
+            alone.go_on()
+        assert states(app) == []
+
+
+def _rest(clock: Clock, workers: list[Hand]) -> None:
+    """Until they share the lanes, and have looked into all of them and found nothing."""
+    seconds_pass(clock, workers, 3)
+    for one in workers:
+        for _ in range(LANES):
+            one.go_on()
+
+
+def _owner_first(app: Todoke, two: list[Hand], lane: int) -> tuple[Hand, Hand]:
+    owner = lane_owners(app, STREAM)[lane]
+    one, other = two
+    return (one, other) if one.id == owner else (other, one)
+
+
+@contextmanager
+def _looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[int]]]:
+    """The lanes of each claim that is made meanwhile."""
+    looks: list[list[int]] = []
+    take = Claims.take_ordered
+
+    def seen(self: Claims, connection: Any, owner: Any, stream: str, lanes: Any, *rest: int) -> Any:
+        looks.append(list(lanes))
+        return take(self, connection, owner, stream, lanes, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Claims, "take_ordered", seen)
+        yield looks
+    assert all(set(lanes) <= set(range(LANES)) for lanes in looks)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from sqlalchemy.orm import Session
 
 from tests.application import Placed, letters, living, publish
-from todoke import Todoke
+from tests.order.hands import hands
+from todoke import Todoke, crash
+from todoke.testing import Clock
 
 
 class Slow:
@@ -49,3 +52,32 @@ def test_what_never_started_is_tried_again(app: Todoke) -> None:
     publish(app, Placed(order_id=1))
     app.drain()
     assert ([row.error_code for row in living(app)], letters(app)) == (["TIMEOUT"], [])
+
+
+@pytest.mark.parametrize("way", ["def", "async def"])
+def test_what_was_marked_too_late_does_not_start(app: Todoke, clock: Clock, way: str) -> None:
+    """OB-7 OB-9: the process stood still while it marked the start; its key may have gone on"""
+    started: list[int] = []
+    stands_still = iter([True])
+
+    def send(event: Placed) -> None:
+        started.append(event.order_id)
+
+    async def send_async(event: Placed) -> None:
+        started.append(event.order_id)
+
+    def stand_still(name: str) -> None:
+        if name == "handler.after_started_mark" and next(stands_still, False):
+            clock.advance("1h")
+
+    app.on(Placed, on_crash="ask")(send if way == "def" else send_async)
+    publish(app, Placed(order_id=1))
+    with hands(app, 1) as (worker,):
+        before = crash.arm(stand_still)
+        try:
+            worker.tick(2)
+        finally:
+            crash.arm(before)
+        assert started == []
+        (row,) = living(app)
+        assert (row.owner, row.started, row.attempt - row.spared) == (None, False, 0)

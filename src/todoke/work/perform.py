@@ -116,9 +116,7 @@ class Performer:
         try:
             if call.handler.session_parameter is not None:
                 return self._rerun(call, self._in_session)
-            self._mark_start(call)
-            outcome, then = self._call(call, {})
-            return self._conclusions.settle(call.item, call.handler, outcome, then)
+            return self._without_session(call)
         except LeaseLost:
             return Fenced(call.item)
         except DatabaseAway:
@@ -134,9 +132,7 @@ class Performer:
             async with asyncio.timeout(call.handler.timeout):
                 if call.handler.session_parameter is not None:
                     return await self._rerun_async(call)
-                await asyncio.to_thread(self._mark_start, call) if call.handler.asks else None
-                outcome, then = await self._call_async(call, {})
-            return self._conclusions.settle(call.item, call.handler, outcome, then)
+                return await self._without_async_session(call)
         except LeaseLost:
             return Fenced(call.item)
         except DatabaseAway:
@@ -147,6 +143,12 @@ class Performer:
             return self._conclusions.settle_error(call.item, call.handler, _told(error, call))
 
     # --- def ---------------------------------------------------------------------------------
+
+    def _without_session(self, call: Call) -> Answer:
+        if not self._mark_start(call):
+            return HandedBack(call.item)
+        outcome, then = self._call(call, {})
+        return self._conclusions.settle(call.item, call.handler, outcome, then)
 
     def _in_session(self, call: Call) -> Answer:
         with (
@@ -190,6 +192,12 @@ class Performer:
         return run(call)
 
     # --- async def ---------------------------------------------------------------------------
+
+    async def _without_async_session(self, call: Call) -> Answer:
+        if call.handler.asks and not await asyncio.to_thread(self._mark_start, call):
+            return HandedBack(call.item)
+        outcome, then = await self._call_async(call, {})
+        return self._conclusions.settle(call.item, call.handler, outcome, then)
 
     async def _in_async_session(self, call: Call) -> Answer:
         async with AsyncExitStack() as stack:
@@ -278,13 +286,15 @@ class Performer:
         finally:
             call.pass_turn()
 
-    def _mark_start(self, call: Call) -> None:
+    def _mark_start(self, call: Call) -> bool:
+        """Where a person will be asked; False when the lease ran out while it was written."""
         if not call.handler.asks:
-            return
+            return True
         with self._connect() as connection, connection.begin():
             if not call.settling.start(connection, call.owner, call.item):
                 raise LeaseLost(call.handler.where, call.item.attempt)
         crash.point("handler.after_started_mark")
+        return self._holds_lease(call.owner)
 
     def _connect(self) -> Connection:
         try:

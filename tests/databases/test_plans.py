@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 import pytest
 from sqlalchemy import Connection, Engine, create_engine, make_url, text
 
 from tests.application import Noted, Placed, application, publish, register
+from tests.waiting import until
 from todoke import Todoke, TransientError
 from todoke.testing import Clock
 from todoke.work.strand import LANES
@@ -85,3 +87,29 @@ def _scans(url: str) -> dict[str, int]:
         found = {row.indexrelname: row.idx_scan for row in connection.execute(told)}
     engine.dispose()
     return found
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_row_that_changed_while_it_was_claimed_is_taken_by_one(
+    postgres_database: str, taken: bool
+) -> None:
+    """OB-5 OB-9: the claim has found its place already, and waits for who is changing it"""
+    with application(postgres_database) as app, ThreadPoolExecutor(1) as thread:
+        worker, other = register(app, 3600), register(app, 3600)
+        publish(app, Placed(order_id=1))
+        live = app.outbox_table.live
+        with app.agents_engine.connect() as connection:
+            with app.engine.begin() as changing:
+                changed = {"owner": other} if taken else {"spared": live.c.spared + 1}
+                changing.execute(live.update().values(**changed))
+                claim = thread.submit(_claimed, app, connection, worker)
+                until(lambda: _waiting_for_a_row(app))
+            claimed = claim.result(10)
+            again = _claimed(app, connection, worker)
+    assert claimed + again == (0 if taken else 1)
+
+
+def _waiting_for_a_row(app: Todoke) -> bool:
+    told = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    with app.engine.connect() as connection:
+        return bool(connection.execute(told).scalar_one())

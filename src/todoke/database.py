@@ -116,6 +116,11 @@ class Database(ABC):
         self._tests_clock = not isinstance(clock, SystemClock)
 
     @property
+    def version_table(self) -> str:
+        """Where Alembic notes the revision; one for each prefix, as they are migrated apart."""
+        return f"{self.prefix or 'todoke_'}version"
+
+    @property
     def now(self) -> ColumnElement[datetime]:
         """The database's time; a bound value where a test holds the clock."""
         if self._tests_clock:

@@ -13,7 +13,6 @@ from sqlalchemy import create_engine, inspect, text
 
 from tests.application import Placed, application, living, publish
 from todoke import Settings, Todoke
-from todoke.databases.schema import VERSION_TABLE
 from todoke.errors import SchemaOutdated
 from todoke.runtime import Runtime
 from todoke.testing import Clock
@@ -48,7 +47,7 @@ def test_the_tables_are_what_the_code_expects(
 
 def differences(app: Todoke) -> list[Any]:
     options = {
-        "version_table": VERSION_TABLE,
+        "version_table": app.database.version_table,
         "version_table_schema": app.database.schema,
         "include_schemas": True,
         "compare_server_default": app.database.kind == "postgresql",
@@ -93,7 +92,8 @@ def test_a_worker_refuses_to_work_without_tables(database_url: str) -> None:
 def test_a_worker_refuses_tables_of_another_release(database_url: str) -> None:
     """OB-2"""
     with application(database_url) as app:
-        version = f"{app.database.schema}.{VERSION_TABLE}" if app.database.schema else VERSION_TABLE
+        schema = f"{app.database.schema}." if app.database.schema else ""
+        version = f"{schema}{app.database.version_table}"
         with app.engine.begin() as connection:
             connection.execute(text(f"UPDATE {version} SET version_num = '9999'"))
         with pytest.raises(SchemaOutdated, match="are at revision 9999"):

@@ -16,8 +16,6 @@ from sqlalchemy.schema import CreateSchema
 from todoke.database import Database
 from todoke.errors import SchemaOutdated
 
-VERSION_TABLE = "todoke_version"
-
 
 def migrate(engine: Engine, database: Database) -> None:
     """Bring the tables to this release's revision; safe to repeat."""
@@ -39,7 +37,10 @@ def migration_sql(database: Database, url: str) -> str:
 def check(connection: Connection, database: Database) -> None:
     """Refuse to work on tables of another revision."""
     wanted = ScriptDirectory.from_config(_config(database)).get_current_head()
-    options = {"version_table": VERSION_TABLE, "version_table_schema": database.schema}
+    options = {
+        "version_table": database.version_table,
+        "version_table_schema": database.schema,
+    }
     found = MigrationContext.configure(connection, opts=options).get_current_revision()
     if found != wanted:
         raise SchemaOutdated(found, str(wanted))

@@ -2,18 +2,20 @@
 
 from alembic import context
 
-from todoke.databases.schema import VERSION_TABLE
-
 given = context.config.attributes
+database = given["database"]
 options = {
-    "version_table": VERSION_TABLE,
-    "version_table_schema": given["database"].schema,
+    "version_table": database.version_table,
+    "version_table_schema": database.schema,
     "transaction_per_migration": False,
 }
 
 if context.is_offline_mode():
     context.configure(
-        url=given["url"], literal_binds=True, dialect_opts={"paramstyle": "named"}, **options
+        url=given["url"],
+        literal_binds=True,
+        dialect_opts={"paramstyle": "named"},
+        **options,
     )
 else:
     context.configure(connection=given["connection"], **options)

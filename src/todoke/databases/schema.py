@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from sqlalchemy.schema import CreateSchema
 
 from todoke.database import Database
 from todoke.errors import SchemaOutdated
+
+_SCRIPTS = Path(__file__).parent / "migrations"
 
 
 def migrate(engine: Engine, database: Database) -> None:
@@ -36,14 +39,20 @@ def migration_sql(database: Database, url: str) -> str:
 
 def check(connection: Connection, database: Database) -> None:
     """Refuse to work on tables of another revision."""
-    wanted = ScriptDirectory.from_config(_config(database)).get_current_head()
+    wanted = _newest_revision()
     options = {
         "version_table": database.version_table,
         "version_table_schema": database.schema,
     }
     found = MigrationContext.configure(connection, opts=options).get_current_revision()
     if found != wanted:
-        raise SchemaOutdated(found, str(wanted))
+        raise SchemaOutdated(found, wanted)
+
+
+@cache
+def _newest_revision() -> str:
+    """This release's; finding it reads every migration."""
+    return str(ScriptDirectory(str(_SCRIPTS)).get_current_head())
 
 
 def _create_schema(connection: Connection, schema: str) -> None:
@@ -53,6 +62,6 @@ def _create_schema(connection: Connection, schema: str) -> None:
 
 def _config(database: Database, *, output: StringIO | None = None, **attributes: Any) -> Config:
     config = Config(output_buffer=output) if output else Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(_SCRIPTS))
     config.attributes.update(attributes, database=database)
     return config

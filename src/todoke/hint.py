@@ -22,7 +22,8 @@ def parts_of(hint: str) -> tuple[str, str, str]:
 
 
 def is_hint(text: str) -> bool:
-    return text.count(":") >= 2
+    """It names a stream, which is at least a context and a queue."""
+    return text.count(":") >= 2 and "/" in parts_of(text)[-1]
 
 
 def without_lane(hint: str) -> str:

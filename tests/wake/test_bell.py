@@ -110,7 +110,7 @@ def test_very_many_lanes_are_not_named() -> None:
     assert unpack(pack({*lanes, free})) == {"event:ordered:ordering/default", free}
 
 
-@pytest.mark.parametrize("text", ["", "?", "x", "event:17", "event:17:a/b\nx"])
+@pytest.mark.parametrize("text", ["", "?", "x", "event:17", "event:17:a/b\nx", "event:free:a"])
 def test_what_is_no_hint_means_everywhere(text: str) -> None:
     """design 12: whoever may use the database may use the channel"""
     assert unpack(text) == EVERYWHERE

@@ -40,10 +40,7 @@ def migration_sql(database: Database, url: str) -> str:
 def check(connection: Connection, database: Database) -> None:
     """Refuse to work on tables of another revision."""
     wanted = _newest_revision()
-    options = {
-        "version_table": database.version_table,
-        "version_table_schema": database.schema,
-    }
+    options = {"version_table": database.version_table, "version_table_schema": database.schema}
     found = MigrationContext.configure(connection, opts=options).get_current_revision()
     if found != wanted:
         raise SchemaOutdated(found, wanted)

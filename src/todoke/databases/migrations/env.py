@@ -12,10 +12,7 @@ options = {
 
 if context.is_offline_mode():
     context.configure(
-        url=given["url"],
-        literal_binds=True,
-        dialect_opts={"paramstyle": "named"},
-        **options,
+        url=given["url"], literal_binds=True, dialect_opts={"paramstyle": "named"}, **options
     )
 else:
     context.configure(connection=given["connection"], **options)

@@ -117,8 +117,11 @@ class Database(ABC):
 
     @property
     def version_table(self) -> str:
-        """Where Alembic notes the revision; one for each prefix, as they are migrated apart."""
-        return f"{self.prefix or 'todoke_'}version"
+        """Where Alembic notes the revision: one for each prefix, since they are migrated apart.
+
+        It says whose it is, for `shop_version` may be the application's own.
+        """
+        return f"{self.prefix.removesuffix('todoke_')}todoke_version"
 
     @property
     def now(self) -> ColumnElement[datetime]:

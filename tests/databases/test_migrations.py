@@ -125,6 +125,21 @@ def test_elsewhere_our_tables_carry_a_prefix(sqlite_database: str) -> None:
         assert all(name.startswith("todoke_") for name in inspect(app.engine).get_table_names())
 
 
+def test_the_applications_own_revision_is_not_taken_for_ours(database_url: str) -> None:
+    """OB-2: a prefix is often the application's name, and so is the table of its revision."""
+    engine = create_engine(database_url)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE shop_version (version_num VARCHAR(32) NOT NULL)"))
+        connection.execute(text("INSERT INTO shop_version VALUES ('theirs')"))
+    settings: dict[str, object] = {"database.schema": "", "database.prefix": "shop_"}
+    with application(database_url, settings=settings) as app:
+        publish(app, Placed(order_id=1))
+        assert len(living(app)) == 1
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM shop_version")).scalar() == "theirs"
+    engine.dispose()
+
+
 def test_an_engine_of_the_callers_own_will_do(database_url: str) -> None:
     """OB-1"""
     engine = create_engine(database_url)

@@ -254,6 +254,8 @@ def test_calls_that_have_not_begun_are_handed_back_and_delivered_later(
         publish(app, *orders(40))
         with worker(app) as (runtime, _):
             until(lambda: len(gate.arrived) == 2)
+            # Events are claimed too: all are landed before claims are counted.
+            until(lambda: runtime.counts["processed"] == 40)
             gate.open()
             until(lambda: is_open(app))
             until(lambda: runtime.counts["handed_back"] > 0)

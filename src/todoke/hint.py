@@ -5,10 +5,14 @@ Of ordered work a hint names the lane, so that only the worker who has it need l
 
 from __future__ import annotations
 
+import re
+
 FREE = "free"
 """Keeps no order: everybody may take it."""
 ORDERED = "ordered"
 """Somewhere in the lanes: said where there are too many to name them."""
+
+_HINT = re.compile(rf"[^:]+:({FREE}|{ORDERED}|[0-9]{{1,3}}):[^/]+/.+")
 
 
 def hint_of(source: str, stream: str, lane: int) -> str:
@@ -22,8 +26,8 @@ def parts_of(hint: str) -> tuple[str, str, str]:
 
 
 def is_hint(text: str) -> bool:
-    """It names a stream, which is at least a context and a queue."""
-    return text.count(":") >= 2 and "/" in parts_of(text)[-1]
+    """It names a place, and a stream, which is at least a context and a queue."""
+    return _HINT.fullmatch(text) is not None
 
 
 def without_lane(hint: str) -> str:

@@ -110,6 +110,9 @@ def test_a_row_that_changed_while_it_was_claimed_is_taken_by_one(
 
 
 def _waiting_for_a_row(app: Todoke) -> bool:
-    told = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    told = text(
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
     with app.engine.connect() as connection:
         return bool(connection.execute(told).scalar_one())

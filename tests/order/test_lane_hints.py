@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
-from tests.application import publish
+from tests.application import letters, publish
 from tests.order.hands import Hand, hands, lane_owners, seconds_pass, walker_in
-from tests.order.walks import STREAM, Journal, listen, states, steps
+from tests.order.walks import STREAM, Journal, Walked, listen, states, steps
 from todoke import Todoke
 from todoke.hint import hint_of
 from todoke.testing import Clock
 from todoke.work.claim import Claims
 from todoke.work.strand import LANES
+
+
+class WalkedElsewhere(Walked, context="elsewhere"):
+    """Of a context that no worker has heard of."""
 
 
 def test_only_the_owner_of_the_lane_looks_and_only_there(
@@ -83,6 +87,33 @@ def test_what_was_not_rung_for_is_found_by_polling(
         for _ in range(LANES):
             alone.go_on()
         assert states(app) == []
+
+
+def test_a_stream_that_was_rung_for_and_has_nothing_is_not_taken_up(
+    app: Todoke, journal: Journal, clock: Clock
+) -> None:
+    """design 12: whoever may use the channel could fill the tables with lanes of no stream"""
+    listen(app, journal)
+    with hands(app, 1) as (alone,):
+        _rest(clock, [alone])
+        alone.ring(hint_of("event", "nowhere/default", 5))
+        seconds_pass(clock, [alone], 3)
+        assert lane_owners(app, "nowhere/default") == {}
+
+
+def test_a_stream_nobody_knew_of_is_looked_for_when_it_is_rung_for(
+    app: Todoke, journal: Journal, clock: Clock
+) -> None:
+    """OB-9 design 12: also its lanes are taken at once"""
+    listen(app, journal)
+    with hands(app, 1) as (alone,):
+        _rest(clock, [alone])
+        publish(app, *steps("a", 1, kind=WalkedElsewhere))
+        alone.ring(hint_of("event", "elsewhere/default", 5))
+        for _ in range(LANES):
+            alone.go_on()
+        assert set(lane_owners(app, "elsewhere/default").values()) == {alone.id}
+        assert [letter.code for letter in letters(app)] == ["NO_HANDLER"]
 
 
 def _rest(clock: Clock, workers: list[Hand]) -> None:

@@ -71,8 +71,8 @@ class Intake:
         self._was_rung = bool(self._rings) and all(self._rings)
         while self._rings:
             hints = self._rings.popleft()
-            for hint in hints:
-                self._add(parts_of(hint)[-1])
+            if any(self._is_news(parts_of(hint)[-1]) for hint in hints):
+                self.look_around()
             self._taps.wake(hints)
             if not hints:
                 self._next_suspect_search = _AT_ONCE
@@ -188,6 +188,10 @@ class Intake:
     def _may_ask(self, stream: str) -> bool:
         destination = self._destination_of(stream)
         return destination is None or destination.next_look() <= 0
+
+    def _is_news(self, stream: str) -> bool:
+        """Looked for, not believed: whoever may use the channel may name streams there."""
+        return self._serves(stream) and stream not in self._taps
 
     def _add(self, stream: str) -> None:
         if self._serves(stream):

@@ -109,6 +109,9 @@ class Taps:
     def streams(self) -> list[str]:
         return list(self._by_stream)
 
+    def __contains__(self, stream: str) -> bool:
+        return stream in self._by_stream
+
     def add(self, stream: str) -> None:
         if stream not in self._by_stream:
             destination = self._destination_of(stream)

@@ -19,6 +19,7 @@ SUBMODULES = {
         "DeadLetter",
         "DestinationRecord",
         "EventRecord",
+        "Finding",
         "Operation",
         "Page",
         "Parked",

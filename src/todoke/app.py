@@ -24,7 +24,10 @@ from todoke.dead_letters.bury import Burial
 from todoke.dead_letters.followers import Followers
 from todoke.dead_letters.redrive import DeadLetters
 from todoke.dead_letters.table import dead_letter_tables
+from todoke.doctor.examine import LONG_TRANSACTION, examine
+from todoke.duration import Duration, seconds
 from todoke.errors import InvalidOption
+from todoke.finding import Finding
 from todoke.handlers import Handlers
 from todoke.identity import Identities
 from todoke.message import Event
@@ -196,6 +199,13 @@ class Todoke(Context):
     def migration_sql(self) -> str:
         """What `migrate` would run."""
         return schema.migration_sql(self.database, self.url.render_as_string(hide_password=True))
+
+    def doctor(self, *, long_transaction: Duration = LONG_TRANSACTION) -> list[Finding]:
+        """Look at the database and at what the settings ask of it; changes nothing.
+
+        Transactions that are open for longer than `long_transaction` are told, with their session.
+        """
+        return examine(self, seconds(long_transaction, "long_transaction"))
 
     # --- running -----------------------------------------------------------------------------
 

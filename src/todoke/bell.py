@@ -43,6 +43,12 @@ class Ear(Protocol):
 
     def stop(self) -> None: ...
 
+    def try_once(self) -> float | None:
+        """Seconds until a ring of its own was heard, None if it was not; instead of `start`.
+
+        Raises an OSError where it could not be tried.
+        """
+
 
 class NullBell:
     """For databases whose ear needs no bell."""
@@ -64,6 +70,9 @@ class NullEar:
 
     def stop(self) -> None:
         pass
+
+    def try_once(self) -> float | None:
+        return None
 
 
 def pack(hints: Collection[str]) -> str:

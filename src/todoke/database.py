@@ -130,6 +130,11 @@ class Database(ABC):
             return bindparam(None, callable_=self.clock.now, type_=Moment(), unique=True)
         return self._now()
 
+    @property
+    def own_time(self) -> ColumnElement[datetime]:
+        """The database's time, whoever holds the clock."""
+        return self._now()
+
     def after(self, parameter: str) -> ColumnElement[datetime]:
         """The database's time so many seconds from now, bound under this name."""
         if self._tests_clock:

@@ -1,7 +1,8 @@
-"""What operators touch: records and pages behind `app.events` and `app.dead_letters`."""
+"""What operators touch: records and pages behind `app.events`, `app.dead_letters`, `app.doctor`."""
 
 from todoke.dead_letters.followers import Parked
 from todoke.dead_letters.letter import DeadLetter, Operation, Page, Selection
+from todoke.finding import Finding
 from todoke.outbox.read import EventRecord, Status
 from todoke.work.destination_table import DestinationRecord
 
@@ -9,6 +10,7 @@ __all__ = [
     "DeadLetter",
     "DestinationRecord",
     "EventRecord",
+    "Finding",
     "Operation",
     "Page",
     "Parked",

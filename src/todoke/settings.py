@@ -28,6 +28,7 @@ DEFAULTS: Mapping[str, object] = {
     "database.prefix": "todoke_",
     "database.listen_url": None,
     "database.prepare": True,
+    "database.require_tls": None,
     "worker.processes": 1,
     "worker.threads": 16,
     "worker.queues": {"default": 16},
@@ -124,6 +125,13 @@ class Settings:
     @property
     def env(self) -> str:
         return self.text("env")
+
+    @property
+    def requires_tls(self) -> bool:
+        """As said; where nothing is said, in production."""
+        if self.get("database.require_tls") is None:
+            return self.env == "prod"
+        return self.flag("database.require_tls")
 
     @property
     def database_url(self) -> str:

@@ -14,6 +14,7 @@ import typer
 
 from todoke.cli.crash_points import crash_points
 from todoke.cli.dead_letters import dead_letters
+from todoke.cli.doctor import doctor
 from todoke.cli.events import events
 from todoke.cli.migrate import migrate
 from todoke.cli.refusal import Commands
@@ -57,6 +58,7 @@ commands.command()(worker)
 commands.command()(status)
 commands.add_typer(events, name="events")
 commands.add_typer(dead_letters, name="dead-letters")
+commands.command()(doctor)
 commands.command()(settings)
 commands.command("crash-points")(crash_points)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -13,7 +12,7 @@ from todoke.app import Todoke
 from todoke.cli.refusal import Refused
 from todoke.database import READ_ONLY, safe_url
 from todoke.databases import schema
-from todoke.databases.sqlite import in_memory
+from todoke.databases.sqlite import missing_file
 
 
 @contextmanager
@@ -56,12 +55,8 @@ def unreachable(app: Todoke, error: DBAPIError) -> str:
 
 
 def require_file(app: Todoke) -> None:
-    """Connecting would create a missing SQLite file, and the typing error with it."""
-    name = app.url.database or ""
-    if app.url.get_backend_name() != "sqlite" or in_memory(app.url) or name.startswith("file:"):
-        return
-    if not Path(name).exists():
+    if missing := missing_file(app.url):
         raise Refused(
-            f"There is no database {Path(name).absolute()}. `todoke migrate` creates it; if it "
+            f"There is no database {missing}. `todoke migrate` creates it; if it "
             "lies elsewhere, correct database.url."
         )

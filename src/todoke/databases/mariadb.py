@@ -161,11 +161,11 @@ class MariaDb(Database):
 
     def is_lost(self, error: BaseException) -> bool:
         return isinstance(error, DBAPIError) and (
-            error.connection_invalidated or _code(error) in _AWAY
+            error.connection_invalidated or code_of(error) in _AWAY
         )
 
     def passes(self, error: BaseException) -> bool:
-        return isinstance(error, DBAPIError) and _code(error) in _PASSING
+        return isinstance(error, DBAPIError) and code_of(error) in _PASSING
 
 
 def _options(patience: float) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _driver(connection: Connection) -> Any:
     return connection.connection.driver_connection
 
 
-def _code(error: DBAPIError) -> int | None:
+def code_of(error: DBAPIError) -> int | None:
     """MariaDB's own number for what went wrong."""
     told = error.orig.args[0] if error.orig is not None and error.orig.args else None
     return told if isinstance(told, int) else None

@@ -63,6 +63,20 @@ class PostgresEar:
             self._inside.close()
             self._outside.close()
 
+    def try_once(self) -> float | None:
+        try:
+            with closing(self._connect()) as connection:
+                self._subscribe(connection)
+                try:
+                    return self._echo(connection)
+                finally:
+                    # As after a failed test: behind a pooler it would stick to a connection.
+                    connection.execute("UNLISTEN *")
+        except psycopg.Error as error:
+            raise ConnectionError(" ".join(str(error).split())) from error
+        finally:
+            self.stop()
+
     # --- in the thread -----------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -76,8 +90,11 @@ class PostgresEar:
                 log.exception("the ear broke: it listens anew, meanwhile the worker polls")
                 self._stopping.wait(_LONGEST_PAUSE)
 
-    def _listen(self, connection: psycopg.Connection[Any]) -> None:
+    def _subscribe(self, connection: psycopg.Connection[Any]) -> None:
         connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
+
+    def _listen(self, connection: psycopg.Connection[Any]) -> None:
+        self._subscribe(connection)
         self._recover()
         self._on_ring(EVERYWHERE)  # something may have been missed
         if self.works is not True and not self._passes_test(connection):
@@ -110,19 +127,26 @@ class PostgresEar:
 
     def _passes_test(self, connection: psycopg.Connection[Any]) -> bool:
         """Whether a NOTIFY arrives here; a pooler or a proxy may swallow it without a word."""
+        if self._echo(connection) is not None:
+            self._succeed()
+            return True
+        if not self._stopping.is_set():
+            self._fail(connection)
+        return False
+
+    def _echo(self, connection: psycopg.Connection[Any]) -> float | None:
+        """Seconds until a NOTIFY from elsewhere is heard; None if it is not in time."""
         token = f"{_TEST}{uuid4()}"
         with closing(self._notifier()) as other:
+            start = monotonic()
             other.execute("SELECT pg_notify(%s, %s)", (self._channel, token))
         end = monotonic() + _TEST_SECONDS
         while (left := end - monotonic()) > 0 and not self._stopping.is_set():
             heard = set(self._heard(connection, left))
             self._pass_on(heard - {token})
             if token in heard:
-                self._succeed()
-                return True
-        if not self._stopping.is_set():
-            self._fail(connection)
-        return False
+                return monotonic() - start
+        return None
 
     def _succeed(self) -> None:
         if self._warned:

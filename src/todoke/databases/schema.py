@@ -37,13 +37,14 @@ def migration_sql(database: Database, url: str) -> str:
     return f"{CreateSchema(database.schema, if_not_exists=True)};\n\n{out.getvalue()}"
 
 
-def check(connection: Connection, database: Database) -> None:
-    """Refuse to work on tables of another revision."""
+def check(connection: Connection, database: Database) -> str:
+    """This release's revision; tables of another one are refused."""
     wanted = _newest_revision()
     options = {"version_table": database.version_table, "version_table_schema": database.schema}
     found = MigrationContext.configure(connection, opts=options).get_current_revision()
     if found != wanted:
         raise SchemaOutdated(found, wanted)
+    return wanted
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
@@ -127,6 +128,14 @@ class Sqlite(Database):
 
 def in_memory(url: URL) -> bool:
     return url.database in (None, "", ":memory:")
+
+
+def missing_file(url: URL) -> Path | None:
+    """Where a file should be and is not; connecting would create it, and a typing error with it."""
+    name = url.database or ""
+    if url.get_backend_name() != "sqlite" or in_memory(url) or name.startswith("file:"):
+        return None
+    return None if Path(name).exists() else Path(name).absolute()
 
 
 def prepare(engine: Engine) -> None:

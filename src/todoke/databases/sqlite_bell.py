@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
@@ -32,6 +33,16 @@ class SqliteEar:
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join(2.0)
+
+    def try_once(self) -> float | None:
+        """How long one look takes; None while the file is locked."""
+        try:
+            with closing(self._open()) as connection:
+                start = time.monotonic()
+                version = _version(connection)
+                return None if version is None else time.monotonic() - start
+        except sqlite3.Error as error:
+            raise ConnectionError(str(error)) from error
 
     # --- in the thread -----------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -54,6 +55,20 @@ def test_a_database_that_is_away_is_the_only_finding(server_url: str) -> None:
     assert f"127.0.0.1:{nobody.port}" in found.found
     assert "database.url" in str(found.remedy)
     assert HIDDEN not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("address", "driver", "extra"),
+    [("postgresql://db/shop", "psycopg", "postgres"), ("mariadb://db/shop", "pymysql", "mariadb")],
+)
+def test_a_missing_driver_is_told(
+    address: str, driver: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-1: with the extra that has it"""
+    monkeypatch.setitem(sys.modules, driver, None)
+    (found,) = examined(address)
+    assert (found.verdict, driver in found.found) == ("bad", True)
+    assert found.remedy == f"pip install 'todoke[{extra}]'"
 
 
 def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:

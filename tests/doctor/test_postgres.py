@@ -20,9 +20,12 @@ from tests.doctor.examining import (
     value,
     verdicts,
 )
+from tests.waiting import until
 from todoke.databases.health import Room
 from todoke.databases.postgres_health import age
+from todoke.databases.postgres_horizon import is_lagging
 from todoke.doctor.connections import judged
+from todoke.finding import by_size
 
 CUSTOMER = "mika@example.com"
 
@@ -78,6 +81,7 @@ def test_the_remedy_for_durability_mends_it(postgres_copy: str) -> None:
 def test_an_open_transaction_is_named_with_what_ends_it(postgres_copy: str) -> None:
     """reliability B25: pid, role, application and state; of its statement only the first word"""
     with session(postgres_copy) as other:
+        other.execution_options(isolation_level="REPEATABLE READ")
         other.execute(text("SET application_name = 'reports'"))
         pid = other.execute(text("SELECT pg_backend_pid()")).scalar_one()
         other.execute(text(f"SELECT count(*) FROM todoke.outbox WHERE key = '{CUSTOMER}'"))
@@ -85,11 +89,26 @@ def test_an_open_transaction_is_named_with_what_ends_it(postgres_copy: str) -> N
         assert found.verdict == "bad"
         for word in (f"pid {pid}", "role postgres", "reports", "idle in transaction", "SELECT"):
             assert word in found.found
+        assert "keeps the dead rows of" in found.found
         assert CUSTOMER not in str(found)
         assert one("transactions", examined(postgres_copy)).verdict == "ok"
         administer(postgres_copy, str(found.remedy))
         other.invalidate()
     assert one("transactions", examined(postgres_copy, long_transaction="0s")).verdict == "ok"
+
+
+def test_a_transaction_that_holds_no_rows_back_is_a_warning(postgres_copy: str) -> None:
+    """reliability B25: between its statements READ COMMITTED sees nothing old"""
+    with session(postgres_copy) as other:
+        other.execute(text("SELECT count(*) FROM todoke.outbox"))
+        found = one("transactions", examined(postgres_copy, long_transaction="0s"))
+    assert (found.verdict, "may hold locks" in found.found) == ("warn", True)
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(59, "ok"), (60, "warn"), (600, "bad")])
+def test_ten_times_too_long_is_bad(seconds: float, verdict: str) -> None:
+    """reliability B25"""
+    assert by_size("transactions", seconds, 60, "", "").verdict == verdict
 
 
 def test_a_prepared_transaction_is_named(postgres_copy: str) -> None:
@@ -113,7 +132,7 @@ def test_transactions_of_others_need_a_right(postgres_copy: str, role: str) -> N
         assert found.verdict == "unknown"
         assert found.remedy == f"GRANT pg_read_all_stats TO {role};"
         administer(postgres_copy, str(found.remedy))
-        assert one("transactions", examined(ours, long_transaction="0s")).verdict == "bad"
+        assert one("transactions", examined(ours, long_transaction="0s")).verdict == "warn"
 
 
 def test_a_role_without_rights_is_told_all_else(postgres_copy: str, role: str) -> None:
@@ -143,6 +162,34 @@ def test_a_slot_without_a_reader_is_named(postgres_copy: str) -> None:
     finally:
         drop = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
         administer(postgres_copy, f"{drop} WHERE slot_name = '{name}'")
+
+
+def test_a_slot_that_is_far_behind_is_told() -> None:
+    """reliability B25: one with a reader holds back what the reader still sees"""
+    assert not is_lagging(True, None)
+    assert not is_lagging(True, 999_999)
+    assert is_lagging(True, 1_000_000)
+    assert is_lagging(False, None)
+
+
+@pytest.mark.parametrize(
+    ("setting", "check"),
+    [("autovacuum", "vacuum"), ("track_counts", "vacuum"), ("full_page_writes", "durability")],
+)
+def test_a_setting_of_the_server_that_does_harm_is_bad(
+    postgres_copy: str, setting: str, check: str
+) -> None:
+    """reliability B25 B40; the remedy mends it"""
+    administer(postgres_copy, f"ALTER SYSTEM SET {setting} = off", "SELECT pg_reload_conf()")
+    try:
+        until(lambda: value(postgres_copy, f"SHOW {setting}") == "off")
+        found = of(check, examined(postgres_copy))[0]
+        assert (found.verdict, found.found.startswith(f"{setting} = off")) == ("bad", True)
+        administer(postgres_copy, *filter(None, str(found.remedy).split("; ")))
+        until(lambda: value(postgres_copy, f"SHOW {setting}") == "on")
+        assert verdicts(of(check, examined(postgres_copy))) == {"ok"}
+    finally:
+        administer(postgres_copy, f"ALTER SYSTEM RESET {setting}", "SELECT pg_reload_conf()")
 
 
 def test_a_table_without_autovacuum_is_bad(postgres_copy: str) -> None:
@@ -225,6 +272,13 @@ def test_more_connections_than_the_server_has_are_bad(postgres_copy: str) -> Non
     assert many.verdict == "bad"
     assert "may open 232" in many.found
     assert "max_connections = 200, 3 reserved" in many.found
+
+
+def test_behind_a_pooler_its_own_limits_count(postgres_copy: str) -> None:
+    """reliability F10: they cannot be seen, so it is only a warning"""
+    pooled = {**threads(40), "database.listen_url": postgres_copy}
+    found = one("connections", examined(postgres_copy, settings=pooled))
+    assert (found.verdict, "behind a pooler its limits count" in found.found) == ("warn", True)
 
 
 def test_async_handlers_need_connections_of_their_own(postgres_copy: str) -> None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Table
-from sqlalchemy.exc import SQLAlchemyError
 
 from todoke.database import Database, reading
 from todoke.finding import Finding, bad, ok
@@ -87,7 +86,7 @@ class Health(ABC):
         return ""
 
     @abstractmethod
-    def is_denied(self, error: SQLAlchemyError) -> bool:
+    def is_denied(self, error: Exception) -> bool:
         """A right is missing."""
 
 

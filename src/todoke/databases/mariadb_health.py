@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from todoke.databases.health import (
     STATEMENT_SECONDS,
@@ -119,9 +119,9 @@ class MariaDbHealth(Health):
 
     def account(self, connection: Connection) -> str:
         user, _, host = str(connection.execute(_ACCOUNT).scalar_one()).rpartition("@")
-        return f"`{user}`@`{host}`"
+        return "@".join(f"`{part.replace('`', '``')}`" for part in (user, host))
 
-    def is_denied(self, error: SQLAlchemyError) -> bool:
+    def is_denied(self, error: Exception) -> bool:
         return isinstance(error, DBAPIError) and code_of(error) in _DENIED
 
     def room(self, patient: Patient) -> Room:
@@ -226,5 +226,5 @@ def history(length: int) -> Finding:
 def _tls(patient: Patient) -> Iterator[Finding]:
     version = patient.row(_LINE).version or None
     is_local = "unix_socket" in patient.connection.engine.url.query
-    remedy = "take ssl_disabled=true out of database.url and add ?ssl_ca=FILE&ssl_verify_cert=true"
+    remedy = "take ssl_disabled=true out of database.url and add ?ssl_ca=FILE"
     yield judged(Line(version, is_local), patient.settings, remedy)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from todoke.databases.health import (
     STATEMENT_SECONDS,
@@ -126,7 +126,7 @@ class PostgresHealth(Health):
     def account(self, connection: Connection) -> str:
         return str(connection.execute(_ACCOUNT).scalar_one())
 
-    def is_denied(self, error: SQLAlchemyError) -> bool:
+    def is_denied(self, error: Exception) -> bool:
         return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", "") == _DENIED
 
     def room(self, patient: Patient) -> Room:

@@ -18,17 +18,18 @@ from todoke.finding import Finding, bad, by_size, lasting, ok, unknown, warn
 READ_ALL = "GRANT pg_read_all_stats TO {account};"
 
 _MOST_DEAD = 20_000
+_FAR_BEHIND = 1_000_000
 
 _SEES_ALL = text("SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees_all")
-# The horizon of a table is that of its own database; replication holds that of all of them.
+# The horizon of a table is that of its own database.
 _SESSIONS = text(
     "SELECT pid, usename AS role, application_name AS application, state, "
     "extract(epoch FROM clock_timestamp() - xact_start)::float AS seconds, "
-    "coalesce(backend_xmin, backend_xid) IS NOT NULL AS holds, "
+    "greatest(age(backend_xmin), age(backend_xid)) AS age, "
     "upper(substring(query FROM '^\\s*([A-Za-z]{1,20})')) AS word "
     "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND xact_start IS NOT NULL "
     "AND coalesce(backend_type, '') <> 'autovacuum worker' "
-    "AND (datname = current_database() OR backend_type = 'walsender') "
+    "AND datname = current_database() "
     "AND (state LIKE 'idle in transaction%' OR backend_xmin IS NOT NULL "
     "OR backend_xid IS NOT NULL) "
     "ORDER BY xact_start"
@@ -40,8 +41,7 @@ _PREPARED = text(
 )
 _SLOTS = text(
     "SELECT slot_name AS name, quote_literal(slot_name) AS quoted, slot_type AS kind, active, "
-    "greatest(age(xmin), age(catalog_xmin)) AS age, xmin IS NOT NULL AS holds_rows "
-    "FROM pg_replication_slots WHERE NOT active ORDER BY slot_name"
+    "age(xmin) AS age FROM pg_replication_slots ORDER BY slot_name"
 )
 _VACUUM_SETTINGS = text(
     "SELECT current_setting('autovacuum') AS autovacuum, "
@@ -77,11 +77,15 @@ def transactions(patient: Patient) -> Iterator[Finding]:
 
 
 def slots(patient: Patient) -> Iterator[Finding]:
-    """Replication that nobody fetches: it keeps the write-ahead log, and may keep dead rows."""
-    unused = patient.rows(_SLOTS)
-    yield from (_slot(row) for row in unused)
-    if not unused:
-        yield ok("slots", "no replication slot is without a reader")
+    """Replication that lags: it keeps the write-ahead log, and may keep dead rows."""
+    lagging = [row for row in patient.rows(_SLOTS) if is_lagging(row.active, row.age)]
+    yield from (_slot(row) for row in lagging)
+    if not lagging:
+        yield ok("slots", "no replication slot is without a reader or far behind")
+
+
+def is_lagging(active: bool, age: int | None) -> bool:
+    return not active or (age is not None and age >= _FAR_BEHIND)
 
 
 def vacuum(patient: Patient) -> Iterator[Finding]:
@@ -102,14 +106,13 @@ def _session(row: Any, limit: float) -> Finding:
     what = f", {row.state}" if row.state else ""
     word = f", last {row.word}" if row.word else ""
     by = f", application {row.application}" if row.application else ""
-    holds = "keeps dead rows from being removed" if row.holds else "may hold locks"
-    return by_size(
-        "transactions",
-        row.seconds,
-        limit,
-        f"pid {row.pid}, role {row.role}{by}{what}{word}: open for {lasting(row.seconds)}, {holds}",
-        f"SELECT pg_terminate_backend({row.pid});",
-    )
+    found = f"pid {row.pid}, role {row.role}{by}{what}{word}: open for {lasting(row.seconds)}"
+    remedy = f"SELECT pg_terminate_backend({row.pid});"
+    if row.age is None:
+        # It sees nothing old between its statements.
+        return warn("transactions", f"{found}, may hold locks", remedy)
+    held = f"{found}, keeps the dead rows of {row.age} transactions from being removed"
+    return by_size("transactions", row.seconds, limit, held, remedy)
 
 
 def _prepared(row: Any, limit: float) -> Finding:
@@ -124,12 +127,12 @@ def _prepared(row: Any, limit: float) -> Finding:
 
 
 def _slot(row: Any) -> Finding:
-    holds = "dead rows and " if row.holds_rows else ""
-    age = f", {row.age} transactions behind" if row.age is not None else ""
+    state = "is far behind" if row.active else "has no reader"
+    rows = "" if row.age is None else f"the dead rows of {row.age} transactions and "
     return warn(
         "slots",
-        f"{row.kind} slot {row.name} has no reader{age}: it keeps {holds}the write-ahead log",
-        f"Start its reader, or SELECT pg_drop_replication_slot({row.quoted});",
+        f"{row.kind} slot {row.name} {state}: it keeps {rows}the write-ahead log",
+        f"See to its reader, or SELECT pg_drop_replication_slot({row.quoted});",
     )
 
 

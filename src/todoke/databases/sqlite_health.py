@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sqlalchemy import text
-from sqlalchemy.exc import SQLAlchemyError
 
 from todoke.databases.health import Check, Health, Patient, by_rules, rule
 from todoke.finding import Finding, bad, by_size, ok
@@ -40,7 +39,7 @@ class SqliteHealth(Health):
             Check("log", _log),
         )
 
-    def is_denied(self, error: SQLAlchemyError) -> bool:
+    def is_denied(self, error: Exception) -> bool:
         return False
 
 

@@ -21,7 +21,7 @@ class Line:
     """Something between us and the server ends TLS on one side only."""
 
 
-def judged(line: Line, settings: Settings, remedy: str) -> Finding:
+def judged(line: Line, settings: Settings, how: str) -> Finding:
     """Without TLS bad where the settings require it, a warning where they give it up in prod."""
     if line.is_local:
         return ok("tls", "none needed: a local socket")
@@ -29,12 +29,13 @@ def judged(line: Line, settings: Settings, remedy: str) -> Finding:
     if line.version == _WANTED:
         return ok("tls", found)
     if settings.requires_tls:
-        return bad("tls", f"{found}; {_WANTED} is required (env = {settings.env})", f"{remedy}.")
+        required = f"{found}; {_WANTED} is required (env = {settings.env})"
+        return bad("tls", required, f"Let the server offer {_WANTED}, and {how}.")
     if settings.env == "prod":
         return warn(
             "tls",
             f"{found}; database.require_tls = false gives it up in env = prod",
-            f"Take database.require_tls = false out, and {remedy}.",
+            f"Take database.require_tls = false out, and {how}.",
         )
     return ok("tls", f"{found}; not required (env = {settings.env})")
 

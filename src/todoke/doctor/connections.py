@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import NullPool, Pool, QueuePool
@@ -16,8 +17,14 @@ if TYPE_CHECKING:
 
 def connections(app: Todoke, health: Health, patient: Patient) -> Iterator[Finding]:
     room = health.room(patient)
-    if room is not None:
-        yield judged(demand(app), app.settings.number("worker.processes"), room)
+    if room is None:
+        return
+    found = judged(demand(app), app.settings.number("worker.processes"), room)
+    if found.verdict != "ok" and app.settings.get("database.listen_url"):
+        # A pooler lets more in than it opens; its own limits cannot be seen from here.
+        pooled = f"{found.found} (database.listen_url is set: behind a pooler its limits count)"
+        found = replace(found, verdict="warn", found=pooled)
+    yield found
 
 
 def demand(app: Todoke) -> dict[str, int]:
@@ -42,7 +49,7 @@ def judged(wanted: dict[str, int], processes: int, room: Room) -> Finding:
         f"{room.limit}, others have {room.others}: room for {free}"
     )
     remedy = (
-        f"Lower worker.threads, worker.queues or worker.processes (by now {processes}), "
+        "Lower worker.threads, worker.queues or worker.processes, "
         f"or raise the limit to {each * processes + room.others} or more."
     )
     if each * processes > room.sessions:

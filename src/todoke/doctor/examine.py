@@ -67,7 +67,7 @@ class _Examination:
                 self._health.examination(connection),
             ):
                 return list(check.look(self._patient(connection)))
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, OSError) as error:
             return [self._not_made(check, error)]
         except TodokeError as error:
             return [bad(check.name, str(error), "Do what the message says.")]
@@ -84,7 +84,7 @@ class _Examination:
             long_transaction=self._long,
         )
 
-    def _not_made(self, check: Check, error: SQLAlchemyError) -> Finding:
+    def _not_made(self, check: Check, error: Exception) -> Finding:
         if self._health.is_denied(error):
             right = check.right or "Let the owner of the database run `todoke doctor`."
             return unknown(

@@ -80,10 +80,11 @@ def _deaf(app: Todoke, poll: float) -> Finding:
         )
     else:
         found = "a NOTIFY is not heard; usual cause: a pooler in transaction mode"
-        remedy = "Set database.listen_url to an address that leads straight to the server."
+        remedy = "Set database.listen_url to an address that leads straight to the server"
+        remedy += ", and database.prepare to false." if app.database.prepares else "."
     return warn("wake-up", f"{found}; events wait up to {poll:g} s (outbox.poll)", remedy)
 
 
-def why(error: SQLAlchemyError) -> str:
+def why(error: Exception) -> str:
     """What the driver said, without the statement."""
     return " ".join(str(error.orig if isinstance(error, DBAPIError) else error).split())

@@ -103,7 +103,7 @@ def test_old_versions_of_rows_are_counted(mariadb_copy: str) -> None:
 def test_an_event_that_does_not_fit_is_bad(mariadb_copy: str) -> None:
     """OB-10: the server takes 64 MiB in one piece here"""
     large = {"payload.max_bytes": 64 * 1024 * 1024}
-    found = one("timeouts", examined(mariadb_copy, settings=large))
+    found = one("limits", examined(mariadb_copy, settings=large))
     assert found.verdict == "bad"
     assert "max_allowed_packet = 67108864" in found.found
     assert "SET GLOBAL max_allowed_packet = 67174400;" in str(found.remedy)
@@ -113,7 +113,7 @@ def test_an_event_that_does_not_fit_is_bad(mariadb_copy: str) -> None:
 def test_timeouts_that_would_cut_us_off_are_told(mariadb_copy: str, name: str) -> None:
     """reliability F8: shorter than a handler may take"""
     with server_setting(mariadb_copy, name, 599):
-        found = one("timeouts", examined(mariadb_copy))
+        found = one("limits", examined(mariadb_copy))
     assert found.verdict == "warn"
     assert found.found.startswith(f"{name} = 599 s")
 

@@ -235,12 +235,12 @@ def test_timeouts_that_would_cut_us_off_are_told(
     """reliability F8: those our sessions begin with, not those of the examination"""
     name = database_of(postgres_copy)
     administer(postgres_copy, f"ALTER DATABASE {name} SET {setting} = '{short}'")
-    found = one("timeouts", examined(postgres_copy))
+    found = one("limits", examined(postgres_copy))
     assert found.verdict == "warn"
     assert found.found.startswith(f"{setting} = ")
     assert "ALTER ROLE postgres SET" in str(found.remedy)
     administer(postgres_copy, f"ALTER DATABASE {name} SET {setting} = '{enough}'")
-    assert one("timeouts", examined(postgres_copy)).verdict == "ok"
+    assert one("limits", examined(postgres_copy)).verdict == "ok"
 
 
 def test_a_database_that_takes_no_writes_is_bad(postgres_copy: str) -> None:
@@ -298,7 +298,7 @@ def test_what_others_have_counts_while_they_have_it(postgres_copy: str) -> None:
         others = int(
             value(
                 postgres_copy,
-                "SELECT count(*) - 1 FROM pg_stat_activity WHERE datid IS NOT NULL",
+                "SELECT count(*) - 1 FROM pg_stat_activity WHERE backend_type = 'client backend'",
             )
         )
         with application(postgres_copy) as app, app.engine.connect():

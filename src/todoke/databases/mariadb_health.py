@@ -99,7 +99,7 @@ class MariaDbHealth(Health):
         self.checks = (
             Check("server", _server),
             Check("durability", _durability),
-            Check("timeouts", _timeouts),
+            Check("limits", _limits),
             Check("transactions", _transactions, _PROCESS),
             Check("purge", _purge),
             Check("tls", _tls),
@@ -164,13 +164,13 @@ def durability(values: dict[str, str]) -> Iterator[Finding]:
     yield from by_rules("durability", _DURABLE, values)
 
 
-def _timeouts(patient: Patient) -> Iterator[Finding]:
+def _limits(patient: Patient) -> Iterator[Finding]:
     values = {name: float(value) for name, value in patient.row(_LIMITS)._mapping.items()}
     packet = values.pop("max_allowed_packet")
     least = patient.settings.number("payload.max_bytes") + _ENVELOPE
     if packet < least:
         yield bad(
-            "timeouts",
+            "limits",
             f"max_allowed_packet = {packet:.0f}: an event of payload.max_bytes does not fit",
             f"SET GLOBAL max_allowed_packet = {-(-least // 1024) * 1024}; and the same in my.cnf",
         )
@@ -178,13 +178,13 @@ def _timeouts(patient: Patient) -> Iterator[Finding]:
     short = [name for name, value in values.items() if 0 < value < handler]
     for name in short:
         yield warn(
-            "timeouts",
+            "limits",
             f"{name} = {values[name]:g} s: shorter than a handler may take, {handler:g} s",
             f"SET GLOBAL {name} = {handler:.0f}; and the same in my.cnf",
         )
     if packet >= least and not short:
         shown = {name: f"{value:g} s" for name, value in values.items()}
-        yield ok("timeouts", told({"max_allowed_packet": f"{packet:.0f}", **shown}))
+        yield ok("limits", told({"max_allowed_packet": f"{packet:.0f}", **shown}))
 
 
 def _transactions(patient: Patient) -> Iterator[Finding]:

@@ -50,7 +50,9 @@ _SESSIONS = text(
     "SELECT current_setting('max_connections')::int AS most, "
     "current_setting('superuser_reserved_connections')::int "
     "+ coalesce(current_setting('reserved_connections', true), '0')::int AS reserved, "
+    # Without the right to see it, the type of others' sessions is null.
     "(SELECT count(*) FROM pg_stat_activity WHERE datid IS NOT NULL "
+    "AND coalesce(backend_type, 'client backend') = 'client backend' "
     "AND application_name NOT LIKE 'todoke%') AS others, "
     "(SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user) AS role_limit, "
     "(SELECT datconnlimit FROM pg_database WHERE datname = current_database()) AS database_limit"
@@ -106,7 +108,7 @@ class PostgresHealth(Health):
         self.checks = (
             Check("server", _server),
             Check("durability", _durability),
-            Check("timeouts", _timeouts),
+            Check("limits", _limits),
             Check("transactions", transactions, READ_ALL),
             Check("slots", slots),
             Check("vacuum", vacuum, needs_tables=True),
@@ -167,7 +169,7 @@ def _durability(patient: Patient) -> Iterator[Finding]:
     yield from by_rules("durability", [one.named(**names) for one in _DURABLE], values)
 
 
-def _timeouts(patient: Patient) -> Iterator[Finding]:
+def _limits(patient: Patient) -> Iterator[Finding]:
     values = _values(patient, _BEGUN_WITH, _TIMEOUTS)
     handler = patient.settings.seconds("worker.timeout")
     short = [
@@ -175,12 +177,12 @@ def _timeouts(patient: Patient) -> Iterator[Finding]:
         for name, value in values.items()
         if 0 < int(value) / 1000 < (least := _TIMEOUTS[name].least or handler)
     ]
-    yield from short or [ok("timeouts", told(values))]
+    yield from short or [ok("limits", told(values))]
 
 
 def _short(name: str, value: str, least: float, account: str) -> Finding:
     return warn(
-        "timeouts",
+        "limits",
         f"{name} = {value} ms: {_TIMEOUTS[name].harm}",
         f"ALTER ROLE {account} SET {name} = '{least:g}s';",
     )

@@ -22,6 +22,7 @@ from tests.doctor.examining import (
 )
 from tests.waiting import until
 from todoke.databases.health import Room
+from todoke.databases.healths import health_of
 from todoke.databases.postgres_health import age
 from todoke.databases.postgres_horizon import is_lagging
 from todoke.doctor.connections import judged
@@ -370,3 +371,13 @@ def test_a_locked_table_is_not_waited_for(postgres_copy: str) -> None:
     assert one("backlog", found).verdict == "unknown"
     assert "lock timeout" in one("backlog", found).found
     assert one("durability", found).verdict == "ok"
+
+
+def test_a_check_gives_up_soon_and_cannot_write(postgres_copy: str) -> None:
+    """OP-1: only while it is made"""
+    names = ("statement_timeout", "lock_timeout", "transaction_read_only")
+    asked = text("SELECT " + ", ".join(f"current_setting('{name}')" for name in names))
+    with application(postgres_copy) as app, app.engine.connect() as connection:
+        with health_of(app.database).examination(connection):
+            assert connection.execute(asked).one() == ("3s", "500ms", "on")
+        assert connection.execute(asked).one() == ("0", "0", "off")

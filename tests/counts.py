@@ -18,6 +18,8 @@ class Counts:
     messages: int
     ordered: int
     followers: int
+    crowd: int
+    drained: int
     due: int
     away_seconds: int
     examples: int
@@ -30,6 +32,8 @@ SMALL = Counts(
     messages=2_000,
     ordered=20_000,
     followers=10_000,
+    crowd=20_000,
+    drained=3_000,
     due=3_000,
     away_seconds=3,
     examples=100,
@@ -41,6 +45,8 @@ LARGE = Counts(
     messages=200_000,
     ordered=1_000_000,
     followers=100_000,
+    crowd=1_000_000,
+    drained=20_000,
     due=50_000,
     away_seconds=60,
     examples=5_000,

@@ -16,6 +16,7 @@ NAMES = [
 SUBMODULES = {
     "todoke.types": ["CallNext", "Duration", "ErrorClass", "Middleware", "OnCrash"],
     "todoke.operate": [
+        "ArchiveFile",
         "DeadLetter",
         "DestinationRecord",
         "EventRecord",
@@ -23,6 +24,7 @@ SUBMODULES = {
         "Operation",
         "Page",
         "Parked",
+        "Restored",
         "Selection",
         "Status",
     ],

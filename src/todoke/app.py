@@ -35,6 +35,8 @@ from todoke.outbox.publish import Outbox
 from todoke.outbox.publishing import Publishing
 from todoke.outbox.read import Events
 from todoke.outbox.ring import ring_after_commit
+from todoke.retention.archive import Archive
+from todoke.retention.period import retention_of
 from todoke.runtime import Runtime
 from todoke.settings import Settings
 from todoke.work.claim import Claims
@@ -111,6 +113,14 @@ class Todoke(Context):
         followers = Followers(tables, self.hold_table, self.database)
         self.dead_letters = DeadLetters(
             letters, tables, holds, followers, self.database, self.ring, self._check_body
+        )
+        self.archive = Archive(
+            tables,
+            letters.letters,
+            followers,
+            self.database,
+            lambda: retention_of(self.settings, self.handlers.horizon),
+            self.identities.draw,
         )
         self.events = Events(
             tables,

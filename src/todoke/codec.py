@@ -18,12 +18,16 @@ class NotStrict(ValueError):
     """The text is no strict JSON; the message says why."""
 
 
+# Made once: `json.dumps` makes an encoder for each text that is not of the usual kind.
+_canonical = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+).encode
+
+
 def dump(data: object) -> str:
     """Canonical text; raises NotStrict for what strict JSON cannot carry."""
     try:
-        text = json.dumps(
-            data, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
-        )
+        text = _canonical(data)
         text.encode()
     except RecursionError:
         raise NotStrict(f"nested deeper than {MAX_DEPTH}") from None

@@ -36,6 +36,9 @@ POINTS = (
     "lanes.before_take",
     "lanes.before_give_back",
     "shutdown.before_hand_back",
+    "retention.before_write",
+    "retention.after_write",
+    "retention.before_commit",
 )
 
 _armed: Callable[[str], None] | None = None

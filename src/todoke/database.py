@@ -11,16 +11,20 @@ from typing import Any
 
 from sqlalchemy import (
     URL,
+    Column,
     Connection,
     DateTime,
     Dialect,
     Engine,
+    FromClause,
     MetaData,
     Select,
     Table,
     Text,
     Uuid,
     bindparam,
+    delete,
+    select,
 )
 from sqlalchemy.dialects.mysql import DATETIME, LONGTEXT
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -100,6 +104,10 @@ class Database(ABC):
     """Only one transaction writes at a time, so more session handlers at once gain nothing."""
     returns_updates = True
     """`UPDATE … RETURNING` exists: a claim is one statement."""
+    begins_anywhere = False
+    """A claim can begin behind a row, without passing by those before it."""
+    moves_at_once = False
+    """A row can be deleted and inserted elsewhere by one statement."""
     partial_indexes = True
     """An index can be of some rows only; elsewhere the state becomes its first column."""
     prepares = True
@@ -141,6 +149,11 @@ class Database(ABC):
             return bindparam(parameter, type_=FromNow(self.clock))
         return self._after(parameter)
 
+    @staticmethod
+    def once(moment: ColumnElement[datetime]) -> ColumnElement[datetime]:
+        """A moment computed once: what changes from row to row no index can be asked for."""
+        return select(moment).scalar_subquery()
+
     @abstractmethod
     def engine(self, url: URL, pool_size: int, patience: float = 30.0) -> Engine:
         """An engine with durable settings; patience is how long to wait for the one writer."""
@@ -180,6 +193,17 @@ class Database(ABC):
         """How a statement that has found a row names it to itself."""
         return table.c.id
 
+    def arrays(self, columns: Sequence[Column[Any]], json: str) -> FromClause | None:
+        """Rows whose columns are bound by `bound_arrays`, one of JSON among them.
+
+        None where a statement cannot take them so.
+        """
+        return None
+
+    def bound_arrays(self, columns: Mapping[str, Sequence[Any]], json: str) -> dict[str, Any]:
+        """The parameters that `arrays` reads its columns from."""
+        return {f"each_{name}": list(values) for name, values in columns.items()}
+
     @abstractmethod
     def chosen(self, column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:
         """The column's value is in a subquery that was run once."""
@@ -203,6 +227,14 @@ class Database(ABC):
     def add_missing(self, table: Table) -> Any:
         """Insert rows; those whose key is there already stay as they are."""
 
+    def lock_by_id(self, rows: Select[Any], table: Table) -> Select[Any]:
+        """Lock rows that are chosen by id, and no others; those locked already are left out."""
+        return rows.with_for_update(skip_locked=True)
+
+    def delete_rows(self, connection: Connection, table: Table, ids: Sequence[Any]) -> None:
+        """Delete rows by id; waits for nobody who has locked another row."""
+        connection.execute(delete(table).where(table.c.id.in_(ids)))
+
     @abstractmethod
     def lock_strands(self, connection: Connection, strands: Sequence[int]) -> None:
         """Let nobody else publish to these strands until the transaction ends.
@@ -217,6 +249,12 @@ class Database(ABC):
         """The rows of a statement that is a transaction by itself."""
         with connection.begin():
             return connection.execute(statement, values).all()
+
+    def fetch_within(
+        self, connection: Connection, statement: Any, values: Mapping[str, Any]
+    ) -> Sequence[Sequence[Any]]:
+        """The rows of a statement in the connection's transaction."""
+        return connection.execute(statement, values).all()
 
     @abstractmethod
     def break_off(self, connection: Connection, victim: Any) -> None:

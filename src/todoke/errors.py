@@ -15,6 +15,7 @@ TodokeError
 ├── ContextNotIncluded     a context was used before `app.include`
 ├── SchemaOutdated         todoke's tables are missing or of another version
 ├── NotFound               no such event or dead letter
+├── UnreadableArchive      a file is no archive that this release can read
 └── LeaseLost              the work belongs to another attempt by now
 
 What handlers raise is not ours, so it does not derive from TodokeError:
@@ -175,6 +176,13 @@ class NotFound(TodokeError):
 
     def __init__(self, kind: str, id: object) -> None:
         super().__init__(f"No {kind} {id}. `todoke {kind.replace(' ', '-')}s list` shows what is.")
+
+
+class UnreadableArchive(TodokeError):
+    """A file is no archive that this release can read."""
+
+    def __init__(self, file: object, why: str) -> None:
+        super().__init__(f"archive file {file}: {why} `todoke archive list` shows what is there.")
 
 
 class LeaseLost(TodokeError):

@@ -51,6 +51,11 @@ class Handlers:
         known = self.by_name.get(self.name_for(item))
         return known.retry.longest.total_seconds() if known else 60.0
 
+    @property
+    def horizon(self) -> float:
+        """Seconds from a message's first attempt to its last, with the most patient handler."""
+        return max(map(_horizon, self.by_name.values()), default=0.0)
+
     def streams(self, serves: Callable[[str], bool]) -> list[str]:
         """What to claim from: the outbox of each context, and each handler's own."""
         contexts = {handler.context for handler in self.by_name.values()}
@@ -114,6 +119,11 @@ def _handler(app: Todoke, context: Context, wish: Wish) -> Handler:
         followers=_followers(options["followers"], owner),
         bounds=bounds_of(wish.name, options["limit"], options["breaker"]),
     )
+
+
+def _horizon(handler: Handler) -> float:
+    attempts = handler.retry.attempts or len(handler.retry.delays) + 1
+    return handler.retry.horizon + attempts * handler.timeout
 
 
 def _queue(wish: object, owner: str) -> str:

@@ -22,6 +22,12 @@ _SOON = 0.05
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
 
 
+def breathe(seconds: float) -> None:
+    """Let others have their turn."""
+    if seconds > 0:
+        threading.Event().wait(seconds)
+
+
 class Loop:
     """One agent in one thread."""
 

@@ -64,12 +64,21 @@ class Declaration:
                 f"publish({type(event).__name__}): its key `{self.key_field}` has {len(key)} "
                 "characters, the limit is 255. Use the aggregate's id."
             )
-        if "\0" in key or any("\ud800" <= character <= "\udfff" for character in key):
+        if "\0" in key or not _is_writable(key):
             raise InvalidEvent(
                 f"publish({type(event).__name__}): its key `{self.key_field}` holds a character "
                 "that no database keeps. Use the aggregate's id."
             )
         return key
+
+
+def _is_writable(text: str) -> bool:
+    """No half characters, which no encoding has."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Event(BaseModel):

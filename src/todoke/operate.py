@@ -1,12 +1,15 @@
-"""What operators touch: records and pages behind `app.events`, `app.dead_letters`, `app.doctor`."""
+"""What operators touch: answers of `app.events`, `.dead_letters`, `.archive` and `.doctor`."""
 
 from todoke.dead_letters.followers import Parked
 from todoke.dead_letters.letter import DeadLetter, Operation, Page, Selection
 from todoke.finding import Finding
 from todoke.outbox.read import EventRecord, Status
+from todoke.retention.file import ArchiveFile
+from todoke.retention.restore import Restored
 from todoke.work.destination_table import DestinationRecord
 
 __all__ = [
+    "ArchiveFile",
     "DeadLetter",
     "DestinationRecord",
     "EventRecord",
@@ -14,6 +17,7 @@ __all__ = [
     "Operation",
     "Page",
     "Parked",
+    "Restored",
     "Selection",
     "Status",
 ]

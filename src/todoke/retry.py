@@ -50,6 +50,17 @@ class Backoff:
     def longest(self) -> timedelta:
         return max(self.delays, default=timedelta(seconds=1))
 
+    @property
+    def horizon(self) -> float:
+        """Seconds of all waits together; of a policy that never gives up, until they stop growing.
+
+        As a number: a billion attempts are longer than a timedelta can be.
+        """
+        count = len(self.delays) if self.attempts is None else self.attempts - 1
+        waits = [delay.total_seconds() for delay in self.delays[:count]]
+        again = (count - len(waits)) * waits[-1] if waits else 0.0
+        return (sum(waits) + again) * (1 + self.jitter)
+
     def exhausted(self, attempt: int) -> bool:
         return self.attempts is not None and attempt >= self.attempts
 

@@ -36,6 +36,7 @@ DEFAULTS: Mapping[str, object] = {
     "worker.drain_timeout": "30s",
     "worker.timeout": "10m",
     "outbox.poll": "1s",
+    "outbox.profile": "safe",
     "outbox.batch": 100,
     "outbox.handler_grace": "60s",
     "outbox.wake_gap": "20ms",
@@ -43,7 +44,14 @@ DEFAULTS: Mapping[str, object] = {
     "lease.renew": "5s",
     "lease.poison": 3,
     "payload.max_bytes": 1024 * 1024,
+    "retention.processed": "7d",
+    "retention.inbox": None,
+    "retention.dead": "14d",
+    "archive.to": None,
+    "archive.format": "jsonl.zst",
 }
+PROFILES: Mapping[str, int] = {"safe": 100, "throughput": 500}
+"""How many rows a claim takes at most; `throughput` settles beside its claims, too."""
 _MAY_BE_NOTHING = ("worker.drain_timeout", "outbox.handler_grace", "outbox.wake_gap")
 HANDLER_OPTIONS = ("retry", "timeout", "on_crash", "followers")
 # Sections whose second part is a name the user gives, and what may stand behind it.
@@ -94,6 +102,8 @@ class Settings:
     def get(self, name: str, default: object = None) -> Any:
         if (text := self._environment.get(_variable(name))) is not None:
             return text
+        if name == "outbox.batch" and name not in self._values:
+            return PROFILES[self.profile]
         return self._values.get(name, DEFAULTS.get(name, default))
 
     def text(self, name: str) -> str:
@@ -136,6 +146,23 @@ class Settings:
     @property
     def database_url(self) -> str:
         return self.text("database.url")
+
+    @property
+    def profile(self) -> str:
+        profile = self.text("outbox.profile")
+        if profile not in PROFILES:
+            raise InvalidOption("outbox.profile", profile, f"one of {', '.join(PROFILES)}.")
+        return profile
+
+    @property
+    def batch(self) -> int:
+        """How many rows a claim takes at most."""
+        batch, most = self.number("outbox.batch"), PROFILES["safe"]
+        if self.profile == "safe" and batch > most:
+            raise InvalidOption(
+                "outbox.batch", batch, f'more than {most} needs outbox.profile = "throughput".'
+            )
+        return batch
 
     @property
     def queues(self) -> dict[str, int]:

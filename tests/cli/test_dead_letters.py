@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
+import re
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy import update
 
 from tests.cli.parcels import ParcelLost, ParcelSent
 from tests.cli.project import Project
@@ -42,6 +45,20 @@ def test_the_list_is_readable(buried: Project) -> None:
     assert len(lines) == 1 + 2 * 3
     assert lines[1].endswith("never")
     assert "    event, permanent: 300 kg for ***@example.com" in lines
+
+
+def test_the_list_tells_how_long_since_a_person_looked(buried: Project) -> None:
+    """ER-5: of each letter, and listing them is not looking at one"""
+    first, second, third = (one["id"] for one in buried.ask("dead-letters", "list")["items"])
+    buried.run("dead-letters", "show", second)
+    seen = datetime.now(UTC) - timedelta(hours=5)
+    letters = buried.app.letter_table
+    with buried.app.engine.begin() as connection:
+        connection.execute(update(letters).where(letters.c.id == UUID(third)).values(seen_at=seen))
+    lines = buried.run("dead-letters", "list").stdout.splitlines()
+    told = {line.split()[0]: line.split("ago", 1)[1].strip() for line in lines[1::2]}
+    assert (told[first], told[third]) == ("never", "5h ago")
+    assert re.fullmatch(r"\d+\.\ds ago", told[second])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.application import leases
 from todoke import Todoke
 from todoke.runtime import Runtime
 from todoke.testing import Clock
-from todoke.work.perform import Call
+from todoke.work.call import Call
 from todoke.work.slots import Finished, InlineSlots
 from todoke.work.strand import lane_of, strand_of
 

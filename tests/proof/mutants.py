@@ -11,10 +11,11 @@ from sqlalchemy.orm import Session
 
 from todoke.dead_letters import bury
 from todoke.work import claim, rescue, settle
+from todoke.work.call import Answer, Call, InOwnTransaction
 from todoke.work.hold import Holds
 from todoke.work.item import SUSPECT
 from todoke.work.lanes import LaneLeases
-from todoke.work.perform import Answer, Call, InOwnTransaction, Performer
+from todoke.work.perform import Performer
 from todoke.work.strands import Strands
 
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -2,8 +2,9 @@
 
 Spoken to by lines: `start [point:count]` begins a worker, which kills itself at the named crash
 point if one is given; `stop` ends them all with SIGTERM. It answers `started PID` and
-`died PID SIGNAL TIME`. Run as `python -m tests.proof.nursery MODULE URL FOLDER SETTINGS`; the
-module's `build` makes the application.
+`died PID SIGNAL TIME`. Every second worker has the profile `throughput`. Run as
+`python -m tests.proof.nursery MODULE URL FOLDER SETTINGS`; the module's `build` makes the
+application.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 from tests.proof import scenario
@@ -35,6 +37,7 @@ def main() -> None:
     module, url, folder, settings = sys.argv[1:5]
     build = importlib.import_module(module).build
     children: set[int] = set()
+    profiles = cycle(("safe", "throughput"))
     while True:
         ready, _, _ = select.select([sys.stdin], [], [], 0.01)
         if ready:
@@ -44,9 +47,8 @@ def main() -> None:
             if order[0] == "stop":
                 _signal(children, signal.SIGTERM)
             else:
-                children.add(
-                    _fork(partial(build, url, folder, json.loads(settings)), folder, order[1:])
-                )
+                told = {**json.loads(settings), "outbox.profile": next(profiles)}
+                children.add(_fork(partial(build, url, folder, told), folder, order[1:]))
         _reap(children)
     _signal(children, signal.SIGKILL)
 

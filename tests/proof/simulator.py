@@ -23,8 +23,8 @@ from todoke import Settings, Todoke, crash
 from todoke.databases.sqlite import prepare
 from todoke.runtime import Runtime
 from todoke.testing import Clock
+from todoke.work.call import Call
 from todoke.work.lease import RowLeases
-from todoke.work.perform import Call
 from todoke.work.slots import Finished
 
 LEASE = 3.0

@@ -27,10 +27,9 @@ SETTINGS: dict[str, object] = {
     "outbox.poll": "100ms",
     "retry.default": {"delays": ["50ms", "50ms", "50ms"]},
 }
-# Publishing happens in the clients here, and the last two have tests of their own.
-POINTS = [
-    name for name in crash.POINTS if not name.startswith(("publish.", "redrive.", "shutdown."))
-]
+# Publishing happens in the clients here, and the last three have tests of their own.
+ELSEWHERE = ("publish.", "redrive.", "shutdown.", "retention.")
+POINTS = [name for name in crash.POINTS if not name.startswith(ELSEWHERE)]
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ Server = PostgresServer | MariaDbServer
 
 TRICKLE = 0.02
 AGENTS, PROCESSES = 5, 2
-"""Of each process: worker, lease, two keepers, and an ear."""
+"""Of each process: worker, lease, two keepers, and an ear; the cleaner mostly rests."""
 
 
 class MailDue(Event, ordered=False):

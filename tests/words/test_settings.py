@@ -97,6 +97,24 @@ def test_a_number_that_cannot_be_meant_is_refused(value: str, remedy: str) -> No
         settings(TODOKE_OUTBOX_BATCH=value).number("outbox.batch")
 
 
+def test_a_batch_is_100_unless_a_profile_says_otherwise() -> None:
+    """OB-5"""
+    assert (settings().profile, settings().batch) == ("safe", 100)
+    fast = settings({"outbox": {"profile": "throughput"}})
+    assert (fast.batch, fast.number("outbox.batch")) == (500, 500)
+    assert {name: value for name, value, _ in fast.explain()}["outbox.batch"] == 500
+    assert settings({"outbox": {"profile": "throughput", "batch": 200}}).batch == 200
+    assert settings({"outbox": {"batch": 100}}).batch == 100
+
+
+def test_more_than_100_at_once_is_an_explicit_profile() -> None:
+    """OB-5"""
+    with pytest.raises(InvalidOption, match=r'more than 100 needs outbox.profile = "throughput"'):
+        _ = settings({"outbox": {"batch": 101}}).batch
+    with pytest.raises(InvalidOption, match="one of safe, throughput"):
+        _ = settings({"outbox": {"profile": "fast"}}).profile
+
+
 def test_a_retry_policy_may_be_added_or_changed() -> None:
     """ER-2"""
     given = settings({"retry": {"mail": {"delays": ["1m"]}, "slow": {"attempts": 2}}})

@@ -12,14 +12,7 @@ from tests.application import Noted, history, letters, living, publish, register
 from todoke import Todoke
 from todoke.testing import Clock
 from todoke.work.item import Failure, Item
-from todoke.work.settle import (
-    Dead,
-    HandedBack,
-    Later,
-    Processed,
-    Settled,
-    Settlement,
-)
+from todoke.work.settlement import Dead, HandedBack, Later, Processed, Settled, Settlement
 
 STREAM = "todoke/default"
 BROKEN = Failure("transient", "SMTP_451", "try later", "Traceback …")

@@ -156,8 +156,8 @@ def test_a_late_commit_of_a_hung_handler_writes_nothing(app: Todoke, gate: Gate)
         finally:
             ended.set()
 
+    publish(app, Placed(order_id=1))
     with worker(app):
-        publish(app, Placed(order_id=1))
         assert again.wait(30)
         gate.open()
         assert ended.wait(10)

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from tests.application import Placed, letters, living, publish, statuses
 from tests.waiting import until
 from tests.work.running import Gate, quick_application
-from todoke import Todoke
+from todoke import Todoke, crash
 from todoke.runtime import Runtime
 from todoke.work.process import Ending
 
@@ -133,6 +133,33 @@ def test_a_second_signal_does_not_wait_for_handlers(app: Todoke, gate: Gate) -> 
     until(lambda: gate.arrived)
     threading.Timer(0.1, process.hurry).start()
     assert process.stop(60).handed_back
+
+
+def test_what_was_being_claimed_when_the_worker_was_stopped_is_handed_back(
+    app: Todoke, gate: Gate
+) -> None:
+    """OB-7: nothing was in hand when it was asked whether something is"""
+
+    @app.on(Placed)
+    def wait(event: Placed) -> None:
+        gate.wait()
+
+    claimed = threading.Event()
+
+    def passage(name: str) -> None:
+        if name == "claim.after_commit" and any(row.owner for row in living(app)):
+            claimed.set()
+            until(process._work._stopping.is_set)
+
+    before = crash.arm(passage)
+    try:
+        process = Runtime(app).start()
+        publish(app, Placed(order_id=1))
+        until(claimed.is_set)
+        assert process.stop(10).handed_back
+    finally:
+        crash.arm(before)
+    assert handed_back(app) == [("ready", True, 0)]
 
 
 def test_an_idle_worker_ends_at_once(app: Todoke) -> None:

@@ -36,6 +36,15 @@ def acting(app: Todoke) -> Iterator[Connection]:
 
 
 @contextmanager
+def by_chunks(app: Todoke) -> Iterator[Connection]:
+    """A connection for what begins and commits by itself."""
+    with reading(app):
+        pass
+    with reachable(app), app.engine.connect() as connection:
+        yield connection
+
+
+@contextmanager
 def reachable(app: Todoke) -> Iterator[None]:
     try:
         yield

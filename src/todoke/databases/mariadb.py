@@ -21,6 +21,7 @@ from sqlalchemy import (
     Table,
     bindparam,
     create_engine,
+    delete,
     func,
     literal_column,
     select,
@@ -33,7 +34,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import Float
 
-from todoke.database import Database, Moment
+from todoke.database import MARIADB, Database, Moment
+from todoke.databases.pool import try_after_a_rest
 
 # lock wait time-out, deadlock, row changed since it was read
 _PASSING = {1205, 1213, 1020}
@@ -62,13 +64,13 @@ class MariaDb(Database):
     lanes_are_one_parameter = False
 
     def engine(self, url: URL, pool_size: int, patience: float = 30.0) -> Engine:
-        return create_engine(
+        engine = create_engine(
             url.set(drivername="mariadb+pymysql"),
             pool_size=pool_size,
             max_overflow=5,
-            pool_pre_ping=True,  # after an outage the first to come would meet a dead connection
             **_options(patience),
         )
+        return try_after_a_rest(engine)
 
     def async_engine(self, url: URL, pool_size: int) -> AsyncEngine:
         # No pool: a connection of this driver can be used, and closed, only in the event loop that
@@ -131,6 +133,17 @@ class MariaDb(Database):
         # Not INSERT IGNORE, which ignores every other mistake as well.
         key = next(iter(table.primary_key))
         return insert(table).on_duplicate_key_update({key.name: key})
+
+    def lock_by_id(self, rows: Select[Any], table: Table) -> Select[Any]:
+        # Found through another index, rows that it only passed there would stay locked.
+        for name in MARIADB:
+            rows = rows.with_hint(table, "FORCE INDEX (PRIMARY)", name)
+        return super().lock_by_id(rows, table)
+
+    def delete_rows(self, connection: Connection, table: Table, ids: Sequence[Any]) -> None:
+        # One by one: a list that is long for its table makes it read, and wait for, all rows.
+        one = delete(table).where(table.c.id == bindparam("this_id", type_=table.c.id.type))
+        connection.execute(one, [{"this_id": id} for id in ids])
 
     def declare(self, metadata: MetaData) -> None:
         number = Column("number", SmallInteger, primary_key=True, autoincrement=False)

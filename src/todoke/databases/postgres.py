@@ -10,12 +10,15 @@ from typing import Any
 from sqlalchemy import (
     URL,
     BigInteger,
+    Column,
     Connection,
     Engine,
+    FromClause,
     Integer,
     Select,
     SmallInteger,
     Table,
+    Text,
     bindparam,
     create_engine,
     event,
@@ -33,6 +36,7 @@ from sqlalchemy.types import Float
 
 from todoke.clock import Clock
 from todoke.database import Database, Moment
+from todoke.databases.pool import try_after_a_rest
 from todoke.databases.postgres_direct import DRIVER, Direct, keep_to_indexes
 
 # serialization_failure, deadlock_detected, lock_not_available
@@ -41,6 +45,8 @@ _PASSING = {"40001", "40P01", "55P03"}
 _AWAY = ("08", "53", "57", "58")
 _CANCELLED = "57014"
 _MIGRATION = 7463653
+# JSON has control characters only as escapes. An array of texts would escape every quote again.
+_BETWEEN_TEXTS = "\x1e"
 
 # Two sizes of lock: who publishes to a few strands locks each of them, and shares their lanes;
 # who publishes to very many locks whole lanes. Each is taken in one order by all.
@@ -58,6 +64,8 @@ _LOCK_WHOLE_LANES = text(
 
 class Postgres(Database):
     kind = "postgresql"
+    begins_anywhere = True
+    moves_at_once = True
 
     def __init__(self, clock: Clock, schema: str | None, prefix: str) -> None:
         super().__init__(clock, schema, prefix)
@@ -65,14 +73,14 @@ class Postgres(Database):
 
     def engine(self, url: URL, pool_size: int, patience: float = 30.0) -> Engine:
         # An engine of ours never depends on the server's default isolation level.
-        return create_engine(
+        engine = create_engine(
             url.set(drivername="postgresql+psycopg"),
             isolation_level="READ COMMITTED",
             pool_size=pool_size,
             max_overflow=5,
-            pool_pre_ping=True,  # after an outage the first to come would meet a dead connection
             connect_args=self._arguments(),
         )
+        return try_after_a_rest(engine)
 
     def agents_engine(self, url: URL) -> Engine:
         engine = super().agents_engine(url)
@@ -81,13 +89,14 @@ class Postgres(Database):
         return engine
 
     def async_engine(self, url: URL, pool_size: int) -> AsyncEngine:
-        return create_async_engine(
+        engine = create_async_engine(
             url.set(drivername="postgresql+psycopg"),
             isolation_level="READ COMMITTED",
             pool_size=pool_size,
-            pool_pre_ping=True,
             connect_args=self._arguments(),
         )
+        try_after_a_rest(engine.sync_engine)
+        return engine
 
     def _arguments(self) -> dict[str, Any]:
         told: dict[str, Any] = {"connect_timeout": 5, "application_name": "todoke"}
@@ -117,6 +126,26 @@ class Postgres(Database):
         # The place of the version this statement sees: nothing is searched for twice, and what it
         # costs does not depend on how rows lie beside each other.
         return literal_column("ctid")
+
+    def arrays(self, columns: Sequence[Column[Any]], json: str) -> FromClause | None:
+        def bound(column: Column[Any]) -> ColumnElement[Any]:
+            if column.name == json:
+                texts = bindparam(f"each_{json}", type_=Text())
+                return func.string_to_array(texts, _BETWEEN_TEXTS, type_=ARRAY(Text))
+            return bindparam(f"each_{column.name}", type_=ARRAY(column.type))
+
+        names = [column.name for column in columns]
+        return func.unnest(*map(bound, columns)).table_valued(*names).render_derived()
+
+    def bound_arrays(self, columns: Mapping[str, Sequence[Any]], json: str) -> dict[str, Any]:
+        bound: dict[str, Any] = {}
+        for name, values in columns.items():
+            if name == json:
+                bound[f"each_{name}"] = _BETWEEN_TEXTS.join(values)
+            else:
+                empty = all(value is None for value in values)
+                bound[f"each_{name}"] = None if empty else list(values)
+        return bound
 
     def chosen(self, column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:
         # An array is computed once; IN may be planned as a join that locks more than it needs.
@@ -149,9 +178,16 @@ class Postgres(Database):
     def fetch(
         self, connection: Connection, statement: Any, values: Mapping[str, Any]
     ) -> Sequence[Sequence[Any]]:
-        if connection.dialect.driver != DRIVER:  # an engine of the user's
+        if not _is_direct(connection):
             return super().fetch(connection, statement, values)
         return self._direct.fetch(connection, statement, values)
+
+    def fetch_within(
+        self, connection: Connection, statement: Any, values: Mapping[str, Any]
+    ) -> Sequence[Sequence[Any]]:
+        if not _is_direct(connection):
+            return super().fetch_within(connection, statement, values)
+        return self._direct.fetch(connection, statement, values, within=True)
 
     def session_mark(self, connection: Connection) -> Any:
         if not self.prepares:
@@ -175,3 +211,8 @@ class Postgres(Database):
 
     def passes(self, error: BaseException) -> bool:
         return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _PASSING
+
+
+def _is_direct(connection: Connection) -> bool:
+    """The driver is ours, and threads may ask it: an engine of the user's may have another."""
+    return connection.dialect.driver == DRIVER and not connection.dialect.is_async

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Compiled, Connection
 from sqlalchemy.exc import DBAPIError
+
+from todoke.database import Moment
 
 DRIVER = "psycopg"
 _KEEPS_TO_INDEXES = "todoke_keeps_to_indexes"
@@ -25,6 +28,7 @@ def keep_to_indexes(driver: Any, record: Any) -> None:
     all of it. When 50,000 events come at once, each claim would take half a second.
     """
     driver.execute("SET enable_seqscan = off")
+    driver.execute("SET TIME ZONE 'UTC'")  # moments then need no conversion
     driver.commit()
     record.info[_KEEPS_TO_INDEXES] = True
 
@@ -34,6 +38,7 @@ class Plan:
     """A statement as the driver takes it, and what SQLAlchemy would do to some of its columns."""
 
     compiled: Compiled
+    text: str
     changed: Sequence[tuple[int, Callable[[Any], Any]]]
 
 
@@ -44,30 +49,43 @@ class Direct:
         self._plans: dict[Any, Plan] = {}
 
     def fetch(
-        self, connection: Connection, statement: Any, values: Mapping[str, Any]
+        self,
+        connection: Connection,
+        statement: Any,
+        values: Mapping[str, Any],
+        *,
+        within: bool = False,
     ) -> list[Sequence[Any]]:
+        """The rows it answers; `within` a transaction that has begun, or as one by itself."""
         plan = self._plans.get(statement)
         if plan is None:
             plan = self._plans[statement] = _plan(connection, statement)
         parameters = plan.compiled.construct_params(dict(values))
-        rows = _run(connection, str(plan.compiled), parameters)
+        rows = _run(connection, plan.text, parameters, within=within)
         return [_changed(row, plan.changed) for row in rows] if plan.changed else rows
 
 
 def _plan(connection: Connection, statement: Any) -> Plan:
     dialect = connection.dialect
     types = [column.type.dialect_impl(dialect) for column in statement.exported_columns]
-    processors = [one.result_processor(dialect, None) for one in types]
+    processors = [
+        _in_utc if isinstance(one, Moment) else one.result_processor(dialect, None) for one in types
+    ]
     changed = [(place, one) for place, one in enumerate(processors) if one is not None]
-    return Plan(statement.compile(dialect=dialect), changed)
+    compiled = statement.compile(dialect=dialect)
+    return Plan(compiled, str(compiled), changed)
 
 
-def _run(connection: Connection, statement: str, parameters: Any) -> list[Sequence[Any]]:
+def _run(
+    connection: Connection, statement: str, parameters: Any, *, within: bool
+) -> list[Sequence[Any]]:
     driver: Any = connection.connection.driver_connection
     dialect: Any = connection.dialect
     # On connections of the user's, whose plans are not ours to guide, each claim is planned anew.
     prepare = None if _KEEPS_TO_INDEXES in connection.info else False
     try:
+        if within:
+            return list(driver.execute(statement, parameters).fetchall())
         driver.autocommit = True
         try:
             return list(driver.execute(statement, parameters, prepare=prepare).fetchall())
@@ -92,6 +110,10 @@ def _wrapped(dialect: Any, statement: str, error: Exception, *, lost: bool) -> B
         connection_invalidated=lost,
         dialect=dialect,
     )
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    return moment if moment is None or moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
 def _changed(

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 from sqlalchemy import (
@@ -37,6 +38,10 @@ from todoke.database import READ_ONLY, Database, Moment
 from todoke.errors import InvalidOption
 
 _FORMAT = "%Y-%m-%d %H:%M:%f"
+
+
+# How long to wait for another who opens the same new file; three seconds in all.
+_PAUSES = (0.01,) * 20 + (0.1,) * 28
 
 
 class Sqlite(Database):
@@ -150,10 +155,23 @@ def _settle_in(connection: Any, _record: object) -> None:
     # The driver's own transaction control would open one late, or not at all for DDL.
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
+    _keep_a_log(cursor)
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
+
+
+def _keep_a_log(cursor: Any) -> None:
+    """Who opens a new file first changes it; others are refused at once instead of kept waiting."""
+    for pause in (*_PAUSES, None):
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if pause is None or _code(error) != sqlite3.SQLITE_BUSY:
+                raise
+            sleep(pause)
+        else:
+            return
 
 
 def _begin(connection: Connection) -> None:

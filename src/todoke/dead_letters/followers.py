@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, func, select
+from sqlalchemy import Connection, Row, Table, bindparam, func, select
 
 from todoke.database import Database
 from todoke.work.hold import Place
 from todoke.work.item import HELD
+from todoke.work.strand import place_of
 from todoke.work.table import WorkTable, in_state
 
 MOST_COUNTED = 1000
@@ -46,7 +47,7 @@ class Followers:
 
     def behind(self, connection: Connection, source: str, place: Place) -> Parked | None:
         """Who waits behind this one; None where its key is not held, so nobody has to wait."""
-        if not self._hold_their_keys(connection, source, [place]):
+        if not self.hold_their_keys(connection, source, [place]):
             return None
         counted = connection.execute(self._first[source], {"of_strand": place.strand}).scalar_one()
         return Parked(min(counted, MOST_COUNTED), more=counted > MOST_COUNTED)
@@ -56,18 +57,27 @@ class Followers:
         return sum(self._followed(connection, source, some) for some in _portions(places))
 
     def _followed(self, connection: Connection, source: str, places: Sequence[Place]) -> int:
-        strands = self._hold_their_keys(connection, source, places)
+        strands = self.hold_their_keys(connection, source, places)
         if not strands:
             return 0
         crowded = connection.execute(self._crowded[source], {"strands": strands})
         return len(crowded.all())
 
-    def _hold_their_keys(
+    def hold_their_keys(
         self, connection: Connection, source: str, places: Sequence[Place]
     ) -> list[int]:
+        """The strands of those that nothing of their key may pass."""
         wanted = {"of_source": source, "strands": [place.strand for place in places]}
         barriers = {row.strand: row.barrier for row in connection.execute(self._holding, wanted)}
         return [place.strand for place in places if barriers.get(place.strand) == place.id]
+
+
+def letter_place(letter: Row[Any]) -> Place:
+    """Where a dead letter stood in the order."""
+    place = place_of(
+        letter.stream, letter.aggregate, letter.key, letter.handler, ordered=letter.ordered
+    )
+    return Place(letter.item_id, place["strand"], letter.stream, place["lane"])
 
 
 def _portions(places: Sequence[Place]) -> Iterator[Sequence[Place]]:

@@ -14,7 +14,7 @@ from todoke import codec, crash
 from todoke.bell import EVERYWHERE
 from todoke.both import both
 from todoke.database import Database
-from todoke.dead_letters.followers import Followers, Parked
+from todoke.dead_letters.followers import Followers, Parked, letter_place
 from todoke.dead_letters.letter import DeadLetter, Operation, Page, Selection, where
 from todoke.dead_letters.table import DeadLetterTables
 from todoke.errors import InvalidOption, NotFound
@@ -103,7 +103,7 @@ class DeadLetters:
         row = connection.execute(select(letters).where(letters.c.id == id)).first()
         if row is None:
             raise NotFound("dead letter", id)
-        place = _place(row)
+        place = letter_place(row)
         if row.closed_at is not None or place.lane == UNORDERED:
             return None
         return self._followers.behind(connection, row.source, place)
@@ -211,6 +211,8 @@ class DeadLetters:
             row["body"] = body
         # A message that came too late once would die again at once.
         row["deliver_before"] = None
+        # That of its letter, if it was restored; once processed it is kept like any other.
+        row["expires_at"] = None
         live = self._sources[letter.source].live
         back = insert(live).values(
             **row,
@@ -226,7 +228,7 @@ class DeadLetters:
 
     def _keeps_its_place(self, connection: Connection, letter: Row[Any]) -> bool:
         """Only where its followers were parked; where they went on, its place is gone."""
-        place = _place(letter)
+        place = letter_place(letter)
         if place.lane == UNORDERED:
             return False
         barriers = self._holds[letter.source].barriers(connection, [place.strand])
@@ -287,16 +289,9 @@ def _letter(row: Row[Any]) -> DeadLetter:
     )
 
 
-def _place(letter: Row[Any]) -> Place:
-    place = place_of(
-        letter.stream, letter.aggregate, letter.key, letter.handler, ordered=letter.ordered
-    )
-    return Place(letter.item_id, place["strand"], letter.stream, place["lane"])
-
-
 def _ordered(letters: Sequence[Row[Any]], source: str) -> list[Place]:
     """The places of those that had one."""
-    places = [_place(letter) for letter in letters if letter.source == source]
+    places = [letter_place(letter) for letter in letters if letter.source == source]
     return [place for place in places if place.lane != UNORDERED]
 
 

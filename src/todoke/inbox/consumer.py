@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
+from todoke.work.call import Call
 from todoke.work.desk import LOOK_AGAIN, Desk, may_wait, no_handler
 from todoke.work.handler import Handler
 from todoke.work.item import Item
 from todoke.work.lease import Service
-from todoke.work.perform import Call
-from todoke.work.settle import Dead, Later, Settlement
+from todoke.work.settlement import Dead, Later, Settlement
 
 
 class Consumer:

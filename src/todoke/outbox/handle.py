@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session, SessionTransaction, scoped_session
 
 from todoke.database import safe_url, same_database
 from todoke.errors import NotInTransaction, OtherDatabase, TodokeError
-from todoke.outbox.publish import Outbox, Row
+from todoke.outbox.publish import Outbox
+from todoke.outbox.row import Row
 
 SyncTx: TypeAlias = Session | AsyncSession | Connection
 AsyncTx: TypeAlias = AsyncConnection

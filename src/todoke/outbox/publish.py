@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection
 
 from todoke import codec, crash
 from todoke.clock import Clock
@@ -23,13 +23,12 @@ from todoke.errors import InvalidEvent, Oversized, UnknownEvent, Unserialisable
 from todoke.hint import hint_of
 from todoke.identity import Identities
 from todoke.message import Event, Message
-from todoke.work.item import LATER, READY
-from todoke.work.strand import place_of, stream_name
+from todoke.outbox.row import Inserts, Row, shared
+from todoke.work.strand import place_of
 from todoke.work.table import WorkTable
 
 E = TypeVar("E", bound=Event)
 _TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-Row = dict[str, Any]
 Ring = Callable[[Connection, Collection[str]], None]
 """Tells workers, after the connection's commit, which streams have something new."""
 
@@ -48,9 +47,7 @@ class Outbox:
     ) -> None:
         self.table, self.database, self._ring = table, database, ring
         self._identities, self._max_bytes = identities, max_bytes
-        moments = {"created_at": database.now, "updated_at": database.now}
-        self._now = insert(table.live).values(scheduled_at=database.now, **moments)
-        self._later = insert(table.live).values(scheduled_at=database.after("delay"), **moments)
+        self._inserts = Inserts(table, database)
 
     def message(
         self, event: E, context: str, *, headers: Mapping[str, str] | None = None
@@ -81,48 +78,34 @@ class Outbox:
         expires: Duration | None = None,
         locked: bool = False,
     ) -> Row:
-        """A delayed event gives up its place: followers do not wait until it is due."""
-        declared = type(message.data).declared
+        kind = type(message.data)
         wait = _wait(delay, self.database.clock)
-        limit = duration(expires, "expires") if expires is not None else declared.expires
-        stream, ordered = stream_name(message.context), declared.ordered and not wait
-        return {
+        limit = kind.declared.expires if expires is None else duration(expires, "expires")
+        common = shared(kind, message.context, delayed=wait > 0)
+        stream, ordered = common["stream"], common["ordered"]
+        own = {
             "message_id": message.id,
-            "context": message.context,
-            "stream": stream,
-            "type": message.type,
-            "version": message.version,
-            "aggregate": message.aggregate,
             "key": message.key,
             **place_of(stream, message.aggregate, message.key, None, ordered=ordered),
-            "ordered": ordered,
-            "followers": declared.followers,
             "body": self._body(message.data),
             "headers": codec.dump_headers(message.headers),
             "trace_context": message.trace_context,
             "deliver_before": None if limit is None else message.created_at + limit,
-            "state": LATER if wait else READY,
-            "delay": wait,
-            "locked": locked,
         }
+        return Row(common, own, wait, locked)
 
     def write(self, connection: Connection, rows: Sequence[Row]) -> None:
-        """One INSERT for all that are due now, one for all that are due later."""
-        due = [_without(row, "delay", "locked") for row in rows if not row["delay"]]
-        later = [_without(row, "locked") for row in rows if row["delay"]]
-        strands = {row["strand"] for row in rows if row["ordered"] and not row["locked"]}
-        if strands:
+        """Few INSERTs, of all that are due now and of all that are due later."""
+        ordered = [row for row in rows if row.shared["ordered"] and not row.locked]
+        if ordered:
+            strands = {row.own["strand"] for row in ordered}
             self.database.lock_strands(connection, sorted(strands))
         crash.point("publish.before_insert")
-        if due:
-            connection.execute(self._now, due)
-        if later:
-            connection.execute(self._later, later)
+        self._inserts.write(connection, rows)
         crash.point("publish.after_insert")
-        if due:
-            source = self.table.source
-            hints = {hint_of(source, row["stream"], row["lane"]) for row in due}
-            self._ring(connection, hints)
+        places = {(row.shared["stream"], row.own["lane"]) for row in rows if not row.delay}
+        if places:
+            self._ring(connection, {hint_of(self.table.source, *place) for place in places})
 
     def _body(self, event: Event) -> str:
         name = type(event).__name__
@@ -149,7 +132,3 @@ def _trace_context(headers: Mapping[str, str] | None) -> str | None:
     # It comes from outside: one that is not of the W3C's shape must not break the commit.
     found = (headers or {}).get("traceparent", "")
     return found if _TRACE.fullmatch(found) else None
-
-
-def _without(row: Row, *names: str) -> Row:
-    return {name: value for name, value in row.items() if name not in names}

@@ -9,7 +9,8 @@ from sqlalchemy import Engine
 
 from todoke.message import Event
 from todoke.outbox.handle import AsyncTx, SyncTx, Wait, hand_over
-from todoke.outbox.publish import Outbox, Row
+from todoke.outbox.publish import Outbox
+from todoke.outbox.row import Row
 
 
 class Publishing:

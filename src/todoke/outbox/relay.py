@@ -7,12 +7,12 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from todoke.work.call import Call
 from todoke.work.desk import LOOK_AGAIN, Desk, may_wait, no_handler
 from todoke.work.handler import Handler
 from todoke.work.item import Item
 from todoke.work.lease import Registers, Service, registered
-from todoke.work.perform import Call
-from todoke.work.settle import Dead, Later, Processed, Settlement
+from todoke.work.settlement import Dead, Later, Processed, Settlement
 
 Land = Callable[[Connection, Item, Mapping[str, str]], None]
 HasDeliveries = Callable[[str], bool]
@@ -36,6 +36,8 @@ class Relay:
         self._refresh = refresh
         self._desk, self._land, self._grace = desk, land, grace
         self.in_place = InPlace(has_deliveries)
+        self._as_of: Mapping[UUID, Service] | None = None
+        self._known: dict[tuple[str, str], dict[str, str]] = {}
 
     def prepare(self, item: Item, owner: UUID) -> Call | Settlement:
         streams = self._handlers_of(item)
@@ -57,10 +59,17 @@ class Relay:
 
     def _handlers_of(self, item: Item) -> dict[str, str]:
         """Of this process and of the others: one that was just deployed is not passed over."""
-        known: dict[str, str] = {}
-        for service in self._living().values():
-            known |= registered(service.registers, item)
-        return known | registered(self._registers, item)
+        living = self._living()
+        if living is not self._as_of:
+            self._as_of, self._known = living, {}
+        known = self._known.get((item.context, item.type))
+        if known is None:
+            known = {}
+            for service in living.values():
+                known |= registered(service.registers, item)
+            known |= registered(self._registers, item)
+            self._known[item.context, item.type] = known
+        return known
 
     def _unknown(self, item: Item, *, alone: bool) -> Settlement:
         """Dead at once if nobody else is there to know it; otherwise after a grace time."""

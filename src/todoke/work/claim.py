@@ -15,22 +15,25 @@ from uuid import UUID
 from sqlalchemy import (
     Connection,
     Select,
+    SmallInteger,
     Table,
     bindparam,
     exists,
     false,
     or_,
     select,
+    tuple_,
     update,
 )
 
 from todoke import crash
 from todoke.database import UNIQUE_ID, Database, reading
 from todoke.work.item import READY, SUSPECT, Item
+from todoke.work.mark import BEGINNING, Place
 from todoke.work.strand import UNORDERED
 from todoke.work.table import WorkTable, in_state
 
-_FIELDS = tuple(Item.__dataclass_fields__)
+_FIELDS = Item._fields
 
 
 class Claims:
@@ -42,7 +45,11 @@ class Claims:
         claim = OneStatement if database.returns_updates else TwoStatements
         self._claim = claim(live, workers, database)
         free = _waiting(live, READY, database)
-        self._unordered = self._claim.statement(_unlocked(free.where(live.c.lane == UNORDERED)))
+        unordered = free.where(live.c.lane == UNORDERED)
+        if database.begins_anywhere:
+            behind = tuple_(bindparam("of_priority", type_=SmallInteger), bindparam("of_id"))
+            unordered = unordered.where(tuple_(live.c.priority, live.c.id) > behind)
+        self._unordered = self._claim.statement(_unlocked(unordered))
         self._suspect = self._claim.statement(_unlocked(_waiting(live, SUSPECT, database)))
         self._ordered: dict[int, Any] = {}
         self._some = free.with_only_columns(live.c.id).order_by(None).limit(1)
@@ -61,9 +68,18 @@ class Claims:
             .values(owner=None, alone=false(), spared=live.c.spared + 1, updated_at=database.now)
         )
 
-    def take(self, connection: Connection, owner: UUID, stream: str, limit: int) -> list[Item]:
-        """Rows that keep no order."""
-        values = {"of_stream": stream, "at_most": limit}
+    def take(
+        self,
+        connection: Connection,
+        owner: UUID,
+        stream: str,
+        limit: int,
+        start: Place = BEGINNING,
+    ) -> list[Item]:
+        """Rows that keep no order, behind the start where the database can begin anywhere."""
+        values: dict[str, Any] = {"of_stream": stream, "at_most": limit}
+        if self._database.begins_anywhere:
+            values |= {"of_priority": start[0], "of_id": start[1]}
         return self._run(connection, self._unordered, owner, values, alone=False)
 
     def take_ordered(
@@ -166,7 +182,7 @@ class OneStatement:
 
     def run(self, connection: Connection, statement: Any, values: dict[str, Any]) -> list[Item]:
         crash.point("claim.before_commit")
-        return [Item(*row) for row in self._database.fetch(connection, statement, values)]
+        return list(map(Item._make, self._database.fetch(connection, statement, values)))
 
 
 class TwoStatements:
@@ -219,7 +235,7 @@ class TwoStatements:
         mark = {**me, "ids": ids, "at": at, "run_alone": values["run_alone"]}
         connection.execute(self._mark, mark)
         rows = connection.execute(self._read, {**me, "ids": ids})
-        return [Item(*row) for row in rows]
+        return list(map(Item._make, rows))
 
 
 class Suspects:

@@ -24,7 +24,7 @@ from todoke.outcome import Done, Outcome, Reject, Retry, Skip, Snooze
 from todoke.telemetry import masked
 from todoke.work.handler import Handler
 from todoke.work.item import Failure, Item
-from todoke.work.settle import Dead, Later, Processed, Settlement, Then
+from todoke.work.settlement import Dead, Later, Processed, Settlement, Then
 
 Publish = Callable[[Sequence[Event], Handler, Item], Then]
 """Turns events a handler answered into rows to be written as its message is settled."""
@@ -33,6 +33,7 @@ OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
 TIMEOUT = "TIMEOUT"
 
 _LONGEST_TEXT = 20_000
+_NOTHING_MORE: tuple[Outcome, tuple[Event, ...]] = (Done(), ())
 
 
 class Conclusions:
@@ -45,7 +46,7 @@ class Conclusions:
         """An answer is an outcome, events to publish, or nothing."""
         match answer:
             case None:
-                return Done(), ()
+                return _NOTHING_MORE
             case Done() | Retry() | Snooze() | Reject() | Skip():
                 return answer, ()
             case Event():

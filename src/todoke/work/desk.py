@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from functools import lru_cache, partial
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -15,12 +15,13 @@ from todoke.errors import LeaseLost
 from todoke.message import Event, Message, told
 from todoke.telemetry import masked
 from todoke.work.attempt import Attempt
+from todoke.work.call import Call
 from todoke.work.conclude import Conclusions
 from todoke.work.handler import Handler
 from todoke.work.inject import Providers
 from todoke.work.item import Failure, Item
-from todoke.work.perform import Call
-from todoke.work.settle import Dead, Later, Settlement, Settling
+from todoke.work.settle import Settling
+from todoke.work.settlement import Dead, Later, Settlement
 
 EXPIRED = "EXPIRED"
 INVALID_PAYLOAD = "INVALID_PAYLOAD"
@@ -49,7 +50,7 @@ class Desk:
     def call(self, item: Item, handler: Handler, owner: UUID) -> Call | Settlement:
         if item.deliver_before is not None and item.deliver_before <= self._clock.now():
             return Dead(item, _expired(item), final=True)
-        kind = _event_class(item, handler)
+        kind = _event_class(handler, item.context, item.type, item.version)
         if kind is None:
             return self._newer(item, handler)
         try:
@@ -61,33 +62,37 @@ class Desk:
     def _ready_call(
         self, item: Item, handler: Handler, event: Event, owner: UUID
     ) -> Call | Settlement:
-        attempt = Attempt(
-            number=item.number,
-            of=handler.retry.attempts,
-            name=handler.name,
-            message=_message(item, event),
-            deadline=item.claimed_at + timedelta(seconds=handler.timeout),
-        )
-        call = Call(item, handler, event, attempt, self._settling, owner)
-        attempt._check = lambda: self._check(call)
+        call = Call(item, handler, event, self._settling, owner, self._attempt)
         try:
-            self._fill(call)
+            if handler.injected:
+                self._fill(call)
         except Exception as error:
             # What it asks for cannot be made just now: a failed attempt like any other.
             return self._conclusions.settle_error(item, handler, error, started=False)
         return call
 
     def _fill(self, call: Call) -> None:
-        own: dict[Any, Any] = {Attempt: call.attempt, Message: call.attempt.message}
-        asked = [
-            one for one in call.handler.parameters if one.name != call.handler.session_parameter
-        ]
-        call.values = {one.name: own[one.kind] for one in asked if one.kind in own}
-        rest = [one for one in asked if one.kind not in own]
-        if rest:
-            context = call.handler.context
-            call.values |= self._providers.process_values(rest, context)
-            call.needs_attempt_scope = self._providers.needs_attempt_scope(rest, context)
+        asked, context = call.handler.injected, call.handler.context
+        rest = [one for one in asked if one.kind not in (Attempt, Message)]
+        values = self._providers.process_values(rest, context) if rest else {}
+        for one in asked:
+            if one.kind is Attempt:
+                values[one.name] = call.attempt
+            elif one.kind is Message:
+                values[one.name] = call.attempt.message
+        call.values = values
+        call.needs_attempt_scope = self._providers.needs_attempt_scope(rest, context)
+
+    def _attempt(self, call: Call) -> Attempt:
+        item, handler = call.item, call.handler
+        return Attempt(
+            number=item.number,
+            of=handler.retry.attempts,
+            name=handler.name,
+            message=_message(item, call.event),
+            deadline=item.claimed_at + timedelta(seconds=handler.timeout),
+            _check=partial(self._check, call),
+        )
 
     def _check(self, call: Call) -> None:
         if call.given_up or self._owner() != call.owner:
@@ -115,14 +120,15 @@ def may_wait(item: Item, grace: float) -> bool:
     return item.spared * LOOK_AGAIN < grace
 
 
-def _event_class(item: Item, handler: Handler) -> type[Event] | None:
+@lru_cache(maxsize=1024)
+def _event_class(handler: Handler, context: str, type: str, version: int) -> type[Event] | None:
     """The oldest that can read it, of the item's own context."""
     fitting = [
         event
         for event in handler.events
-        if event.declared.type == item.type
-        and event.declared.context in (None, item.context)
-        and event.declared.version >= item.version
+        if event.declared.type == type
+        and event.declared.context in (None, context)
+        and event.declared.version >= version
     ]
     return min(fitting, key=lambda event: event.declared.version, default=None)
 

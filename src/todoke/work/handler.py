@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -53,13 +54,18 @@ class Handler:
     publishes: tuple[type[Event], ...] | None = None
     session_parameter: str | None = field(default=None)
 
-    @property
+    @cached_property
+    def injected(self) -> tuple[Parameter, ...]:
+        """What it asks for beside its event and its session."""
+        return tuple(one for one in self.parameters if one.name != self.session_parameter)
+
+    @cached_property
     def stream(self) -> str:
         """Where its deliveries lie; what goes to a destination lies apart."""
         destination = self.bounds.destination if self.bounds else None
         return stream_name(self.context, self.queue, destination)
 
-    @property
+    @cached_property
     def asks(self) -> bool:
         """A person is asked where its outcome is unknown; with a session it never is."""
         return self.on_crash == "ask" and self.session_parameter is None

@@ -15,6 +15,7 @@ from todoke.work.claim import Suspects
 from todoke.work.destination import Destination
 from todoke.work.item import SUSPECT, Item
 from todoke.work.lanes import Lanes
+from todoke.work.mark import BEGINNING
 from todoke.work.strand import queue_of
 from todoke.work.stream import Hands, Pace, Source, Tap, Taps
 
@@ -58,6 +59,10 @@ class Intake:
         """Rows that try a resting destination."""
 
     @property
+    def batch(self) -> int:
+        return self._pace.batch
+
+    @property
     def streams(self) -> list[str]:
         """Those that are claimed from."""
         return self._taps.streams
@@ -86,12 +91,15 @@ class Intake:
         self._next_look_around = self._next_balance = _AT_ONCE
 
     def prepare(
-        self, connection: Connection, owner: UUID, unwritten: Collection[tuple[str, int]]
+        self,
+        connection: Connection,
+        owner: UUID,
+        unwritten: Callable[[], Collection[tuple[str, int]]],
     ) -> None:
         """Know the streams there are, and have a share of their lanes."""
 
         def busy(stream: str, lane: int) -> bool:
-            return (stream, lane) in unwritten or self._is_busy(stream, lane)
+            return (stream, lane) in kept or self._is_busy(stream, lane)
 
         now = self._clock.monotonic()
         if self._is_time(self._next_look_around):
@@ -99,6 +107,7 @@ class Intake:
             self._find_streams(connection)
         if self._is_time(self._next_balance) or owner != self._lanes.owner:
             self._next_balance = now + self._pace.poll
+            kept = unwritten()
             for stream in self._lanes.tick(connection, owner, self._taps.streams, busy):
                 self._on_lanes()
                 self._taps.wake_stream(stream)
@@ -147,11 +156,14 @@ class Intake:
 
     def _room(self, tap: Tap) -> int:
         """Free slots, and as many more as will be done within the time we may look ahead."""
-        at_once = self._pace.queues.get(queue_of(tap.stream), 1)
-        ahead = int(at_once * self._pace.prefetch_seconds / max(self.seconds_each, 1e-6))
-        wanted = min(self._pace.batch, max(at_once, ahead))
-        spare = 4 * self._pace.batch - self._hands.all(tap.stream)
-        return min(wanted - self._hands.begun(tap.stream), spare)
+        pace, begun = self._pace, self._hands.begun(tap.stream)
+        at_once = pace.queues.get(queue_of(tap.stream), 1)
+        ahead = int(at_once * pace.prefetch_seconds / max(self.seconds_each, 1e-6))
+        most = 2 * pace.batch if pace.overlaps else pace.batch
+        wanted = min(most, max(at_once, ahead))
+        room = min(wanted - begun, pace.batch, 4 * pace.batch - self._hands.all(tap.stream))
+        # While there is plenty in hand, many rows in one claim are better than few in many.
+        return room if begun < at_once or room * 2 >= min(wanted, pace.batch) else 0
 
     def _is_busy(self, stream: str, lane: int) -> bool:
         return self.unsure_of is not None or any(
@@ -276,10 +288,17 @@ class Intake:
     def _take_unordered(
         self, connection: Connection, owner: UUID, tap: Tap, room: int
     ) -> list[Item]:
-        items = tap.source.claims.take(connection, owner, tap.stream, room)
-        if len(items) < room:
-            tap.run_dry(self._clock.monotonic(), self._pace)
-        return items
+        claims, marks = tap.source.claims, self._database.begins_anywhere
+        while True:
+            began = self._clock.monotonic()
+            start = tap.mark.start(began) if marks else BEGINNING
+            items = claims.take(connection, owner, tap.stream, room, start)
+            ended, full = self._clock.monotonic(), len(items) >= room
+            is_dry = tap.mark.note(items, began, ended, full=full) if marks else not full
+            if is_dry:
+                tap.run_dry(ended, self._pace)
+            if items or is_dry:
+                return items
 
     def _take_ordered(self, connection: Connection, owner: UUID, tap: Tap, room: int) -> list[Item]:
         share = self._lanes.of(tap.stream)
@@ -321,6 +340,8 @@ class Intake:
     ) -> None:
         found = Counter(item.lane for item in items)
         tap.yielding = len(found)
+        if len(items) >= room:
+            tap.served(lanes, found)
         if len(items) >= room or any(count >= each for count in found.values()):
             tap.dry_lanes = 0
             return

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from todoke.work.call import Call
 from todoke.work.item import Item
-from todoke.work.perform import Call
-from todoke.work.settle import Settlement
+from todoke.work.settlement import Settlement
 
 _CROWD = 50
 

@@ -11,8 +11,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -26,11 +25,12 @@ from todoke.database import Database
 from todoke.errors import LeaseLost, PermanentError
 from todoke.outcome import Done, Outcome
 from todoke.work.attempt import Attempt
+from todoke.work.call import Answer, Call, Fenced, InOwnTransaction
 from todoke.work.conclude import Conclusions
-from todoke.work.handler import CallNext, Handler, Middleware
+from todoke.work.deadline import Deadlines
+from todoke.work.handler import CallNext, Middleware
 from todoke.work.inject import Providers
-from todoke.work.item import Item
-from todoke.work.settle import HandedBack, Later, Settled, Settlement, Settling, Then
+from todoke.work.settlement import HandedBack, Later, Settled, Settlement, Then
 
 T = TypeVar("T")
 
@@ -38,56 +38,8 @@ _RERUNS = 5
 _AWAY_PAUSE = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class InOwnTransaction:
-    """The handler's transaction has settled the message already."""
-
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Fenced:
-    """Another attempt owns the message by now; nothing was written."""
-
-    item: Item
-
-
-Answer = Settlement | InOwnTransaction | Fenced
-
-
 class DatabaseAway(Exception):
     """No connection can be had; the handler was not even called."""
-
-
-@dataclass(slots=True, eq=False)
-class Call:
-    """A message, the handler it goes to, and what the handler is given."""
-
-    item: Item
-    handler: Handler
-    event: Any
-    attempt: Attempt
-    settling: Settling
-    owner: UUID
-    values: dict[str, Any] = field(default_factory=dict)
-    needs_attempt_scope: bool = False
-    started: float | None = None
-    given_up: bool = False
-    waits: bool = True
-    withheld: Callable[[], bool] | None = None
-    probe: bool = False
-    session_mark: Any = None
-    turn: deque[threading.Lock] = field(default_factory=deque)
-
-    def pass_turn(self) -> None:
-        """Let the next one write: called by the one who had it, or by who gave that one up."""
-        with suppress(IndexError):
-            self.turn.pop().release()
-
-    def overdue(self, now: float) -> bool:
-        """An `async def` handler is interrupted at its limit; only one that blocks gets here."""
-        grace = 5.0 if self.handler.is_async else 0.0
-        return self.started is not None and now - self.started > self.handler.timeout + grace
 
 
 class Performer:
@@ -108,6 +60,7 @@ class Performer:
         # Where one transaction writes at a time, sessions queue up here instead of spinning there.
         self.queues_up = database.one_writer
         self._writing = threading.Lock()
+        self._deadlines = Deadlines()
 
     def perform(self, call: Call) -> Answer:
         """Run a `def` handler, in whatever thread this is."""
@@ -128,19 +81,27 @@ class Performer:
         """Run an `async def` handler on the event loop."""
         if not self._begin(call):
             return HandedBack(call.item)
+        slot = asyncio.current_task()
+        assert slot is not None  # noqa: S101
+        interrupted = False
+        self._deadlines.begin(slot, call.handler.timeout)
         try:
-            async with asyncio.timeout(call.handler.timeout):
+            try:
                 if call.handler.session_parameter is not None:
                     return await self._rerun_async(call)
                 return await self._without_async_session(call)
+            finally:
+                interrupted = self._deadlines.end(slot)
         except LeaseLost:
             return Fenced(call.item)
         except DatabaseAway:
             return _when_it_is_back(call)
         except (Exception, SystemExit, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            cancelled = isinstance(error, asyncio.CancelledError)
+            if cancelled and slot.cancelling():  # this slot itself is to end
                 raise
-            return self._conclusions.settle_error(call.item, call.handler, _told(error, call))
+            told = _too_long(call) if cancelled and interrupted else _told(error, call)
+            return self._conclusions.settle_error(call.item, call.handler, told)
 
     # --- def ---------------------------------------------------------------------------------
 
@@ -279,7 +240,7 @@ class Performer:
             yield
             return
         self._writing.acquire()
-        call.turn.append(self._writing)
+        call.turn = deque([self._writing])
         call.started = self._database.clock.monotonic()
         try:
             yield
@@ -361,16 +322,12 @@ def _when_it_is_back(call: Call) -> Settlement:
     return Later(call.item, _AWAY_PAUSE, spared=True, of=call.handler.retry.attempts)
 
 
-def _is_cancelled() -> bool:
-    """This slot itself is to end, not just something the handler waited for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
 def _told(error: BaseException, call: Call) -> BaseException:
-    if isinstance(error, TimeoutError) and not str(error):
-        return TimeoutError(f"{call.handler.where} took longer than {call.handler.timeout:g} s.")
-    return error
+    return _too_long(call) if isinstance(error, TimeoutError) and not str(error) else error
+
+
+def _too_long(call: Call) -> TimeoutError:
+    return TimeoutError(f"{call.handler.where} took longer than {call.handler.timeout:g} s.")
 
 
 def _chain(middleware: tuple[Middleware, ...], innermost: CallNext) -> CallNext:

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from todoke.work.call import Answer, Call, InOwnTransaction
 from todoke.work.destination import COUNTED, Destination
 from todoke.work.item import Failure, Item
-from todoke.work.perform import Answer, Call, InOwnTransaction
-from todoke.work.settle import Dead, HandedBack, Later, Processed
+from todoke.work.settlement import Dead, HandedBack, Later, Processed
 
 _WHILE_OPEN = 1.0
 _MOST_RESTS = 10
@@ -21,13 +21,19 @@ class Pressure:
     """Watches calls that go to destinations; used by the worker's thread."""
 
     def __init__(self, destination_of: Callable[[str], Destination | None]) -> None:
-        self._destination_of = destination_of
+        self._look_up, self._known = destination_of, dict[str, Destination | None]()
         self._ended: Counter[tuple[Destination, UUID]] = Counter()
         self._unused: Counter[Destination] = Counter()
         self._unanswered: set[Destination] = set()
         self._open: set[Destination] = set()
         self._close: set[Destination] = set()
         self._streams: dict[Destination, set[str]] = {}
+
+    def _destination_of(self, stream: str) -> Destination | None:
+        try:
+            return self._known[stream]
+        except KeyError:
+            return self._known.setdefault(stream, self._look_up(stream))
 
     def watch(self, call: Call, *, probe: bool) -> None:
         """Hand the call back unbegun once its destination rests, unless it is to try that."""

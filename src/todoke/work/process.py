@@ -21,6 +21,7 @@ from todoke.identity import Identities
 from todoke.loop import Loop, Tick
 from todoke.telemetry import log
 from todoke.work.lease import RowLeases, Service
+from todoke.work.settler import Beside
 from todoke.work.worker import Worker
 
 
@@ -124,14 +125,19 @@ class Process:
         database: Database,
         *,
         lease_seconds: float,
+        beside: Beside | None = None,
     ) -> None:
         self._worker, self._membership, self._connect = worker, membership, connect
         self.ear = ear
         self._database, self._lease_seconds = database, lease_seconds
         self._work = self._loop("worker", worker.tick)
-        self._others = [
-            self._loop("lease", membership.tick),
-            *(self._loop(f"keeper-{n}", keeper.tick) for n, keeper in enumerate(keepers, 1)),
+        self._needed = [self._work, self._loop("lease", membership.tick)]
+        if beside is not None:
+            settler = self._loop("settler", beside.tick)
+            beside.on_given = settler.wake
+            self._needed.append(settler)
+        self._keepers = [
+            self._loop(f"keeper-{n}", keeper.tick) for n, keeper in enumerate(keepers, 1)
         ]
         membership.is_ticking = self._is_ticking
         self._hurried = threading.Event()
@@ -144,7 +150,7 @@ class Process:
     def start(self) -> None:
         with self._connect() as connection:
             self._membership.join(connection)
-        for loop in (self._work, *self._others):
+        for loop in (*self._needed, *self._keepers):
             loop.start()
         self.ear.start()
 
@@ -161,13 +167,15 @@ class Process:
         self.ear.stop()
         self._worker.stopping = True
         self._work.wake()
-        for keeper in self._others[1:]:
+        for keeper in self._keepers:
             keeper.stop()
         finished = self._drain(drain_seconds)
-        for loop in (self._work, *self._others):
+        for loop in self._needed:
             loop.stop()
-        for loop in (self._work, *self._others):
+        for loop in (*self._needed, *self._keepers):
             loop.join(5)
+        # A claim that was under way at the last look has come back since.
+        finished = finished and self._worker.idle
         try:
             with self._connect() as connection:
                 if not finished:

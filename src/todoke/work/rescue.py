@@ -38,7 +38,8 @@ from todoke.work.hold import Place
 from todoke.work.item import HELD, READY, SUSPECT, Failure, Item
 from todoke.work.lanes import LaneLeases
 from todoke.work.lease import RowLeases
-from todoke.work.settle import Bury, Dead, Settled, Settling
+from todoke.work.settle import Bury, Settling
+from todoke.work.settlement import Dead, Settled
 from todoke.work.strand import UNORDERED
 
 CRASHED = "CRASHED"
@@ -116,7 +117,7 @@ class _Return:
         self._blame = update(live).where(theirs, live.c.alone).values(crashes=live.c.crashes + 1)
         poisonous = live.c.crashes >= bindparam("poison", type_=Integer())
         self._doomed = (
-            select(*(live.c[name] for name in Item.__dataclass_fields__), live.c.started)
+            select(*(live.c[name] for name in Item._fields), live.c.started)
             .where(theirs, or_(live.c.started, poisonous))
             .with_for_update()
         )

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
@@ -40,55 +39,17 @@ from sqlalchemy.sql import ColumnElement
 from todoke.database import UNIQUE_ID, Database
 from todoke.work.hold import Holds, Place
 from todoke.work.item import LATER, Failure, Item
+from todoke.work.settlement import (
+    Dead,
+    HandedBack,
+    Held,
+    Later,
+    Processed,
+    Settled,
+    Settlement,
+)
+from todoke.work.strand import UNORDERED
 from todoke.work.table import CARRIED, ERROR, TOLD, WorkTable
-
-Then: TypeAlias = Callable[[Connection], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Processed:
-    """It is done; `then` is written in the same transaction."""
-
-    item: Item
-    note: str | None = None
-    then: Then | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """Again in so many seconds; spared if this attempt does not count."""
-
-    item: Item
-    seconds: float
-    failure: Failure | None = None
-    spared: bool = False
-    of: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Dead:
-    """Given up; final where not even `followers="block"` may try it again."""
-
-    item: Item
-    failure: Failure
-    final: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class HandedBack:
-    """Claimed, but not to be finished here; the attempt does not count."""
-
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Claimed behind a head that did not get through; waits for it, the attempt does not count."""
-
-    item: Item
-
-
-Settlement: TypeAlias = Processed | Later | Dead | HandedBack | Held
 
 
 class Fate(Protocol):
@@ -104,18 +65,6 @@ class Fate(Protocol):
 
 
 Bury: TypeAlias = Callable[[Connection, WorkTable, ColumnElement[bool], Item, Failure], bool]
-
-
-@dataclass(slots=True)
-class Settled:
-    """What a settling transaction really wrote."""
-
-    processed: int = 0
-    later: int = 0
-    dead: int = 0
-    handed_back: int = 0
-    fenced: list[Item] = field(default_factory=list)
-    barriers: list[tuple[Item, int | None]] = field(default_factory=list)
 
 
 def fence(
@@ -179,6 +128,25 @@ class Settling:
         self._keep_order(connection, settlements, settled, is_held)
         return settled
 
+    def is_plain(self, settlements: Sequence[Settlement], is_held: Callable[[Item], bool]) -> bool:
+        """All are processed, with nothing to write along: one statement moves them."""
+        return all(
+            type(one) is Processed
+            and one.then is None
+            and (one.item.lane == UNORDERED or not is_held(one.item))
+            for one in settlements
+        )
+
+    def settle_plain(
+        self, connection: Connection, owner: UUID, settlements: Sequence[Settlement]
+    ) -> tuple[Settled, list[Settlement]]:
+        """Move them, in a transaction of its own; answers those that could not be moved, too."""
+        moved: set[int] = set()
+        for (note, attempt), items in _groups(settlements).items():
+            moved |= self._move.at_once(connection, owner, attempt, items, note)
+        left = [one for one in settlements if one.item.id not in moved]
+        return Settled(processed=len(moved)), left
+
     def opens(self, settlement: Settlement) -> bool:
         """What follows in its strand may go on."""
         if isinstance(settlement, Dead):
@@ -218,8 +186,7 @@ class Settling:
         self, connection: Connection, owner: UUID, wishes: Sequence[Processed], settled: Settled
     ) -> None:
         moved: set[int] = set()
-        for note, attempt, group in _groups(wishes):
-            ids = [wish.item.id for wish in group]
+        for (note, attempt), ids in _groups(wishes).items():
             moved |= self._move.run(connection, owner, attempt, ids, note)
         settled.processed += len(moved)
         # In the order they were claimed in: what they write keeps that order.
@@ -294,14 +261,14 @@ class _Move:
         mine = and_(database.among(live.c.id, "ids"), fence(table))
         note = cast(bindparam("note", type_=Text()), Text)
         self._delete = delete(live).where(mine)
-        if database.kind == "postgresql":
+        if database.moves_at_once:
             source = self._delete.returning(*(live.c[name] for name in names)).cte("gone")
             rows = select(*(source.c[name] for name in names), note, database.now)
         else:
             # Locked while read, or a rescue between reading and deleting would double it.
             rows = select(*(live.c[name] for name in names), note, database.now).where(mine)
             rows = rows.with_for_update()
-        self._one_statement = database.kind == "postgresql"
+        self._database = database
         self._insert = (
             insert(history)
             .from_select([*names, "note", "settled_at"], rows, include_defaults=False)
@@ -312,17 +279,26 @@ class _Move:
         self, connection: Connection, owner: UUID, attempt: int, ids: list[int], note: str | None
     ) -> set[int]:
         guard = {"ids": ids, "fence_owner": owner, "fence_attempt": attempt}
-        moved = set(connection.execute(self._insert, {**guard, "note": note}).scalars())
-        if not self._one_statement and moved:
+        rows = self._database.fetch_within(connection, self._insert, {**guard, "note": note})
+        moved = {row[0] for row in rows}
+        if not self._database.moves_at_once and moved:
             connection.execute(self._delete, guard)
         return moved
 
+    def at_once(
+        self, connection: Connection, owner: UUID, attempt: int, ids: list[int], note: str | None
+    ) -> set[int]:
+        """The same as a transaction of its own, where it is one statement."""
+        guard = {"ids": ids, "fence_owner": owner, "fence_attempt": attempt, "note": note}
+        return {row[0] for row in self._database.fetch(connection, self._insert, guard)}
 
-def _groups(wishes: Iterable[Processed]) -> list[tuple[str | None, int, list[Processed]]]:
-    groups: defaultdict[tuple[str | None, int], list[Processed]] = defaultdict(list)
+
+def _groups(wishes: Iterable[Any]) -> dict[tuple[str | None, int], list[int]]:
+    """Ids, by what one statement says of all its rows."""
+    groups: defaultdict[tuple[str | None, int], list[int]] = defaultdict(list)
     for wish in wishes:
-        groups[wish.note, wish.item.attempt].append(wish)
-    return [(note, attempt, group) for (note, attempt), group in groups.items()]
+        groups[wish.note, wish.item.attempt].append(wish.item.id)
+    return groups
 
 
 def _this(table: WorkTable) -> ColumnElement[bool]:

@@ -14,7 +14,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from todoke.work.perform import Answer, Call, Performer
+from todoke.work.call import Answer, Call
+from todoke.work.perform import Performer
 
 Finished = tuple[Call, Answer]
 

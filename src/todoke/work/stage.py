@@ -53,7 +53,7 @@ class _Staging:
         self._source = table.source
         self._due = (
             select(live.c.id, live.c.stream, live.c.lane)
-            .where(in_state(live, LATER), live.c.scheduled_at <= database.now)
+            .where(in_state(live, LATER), live.c.scheduled_at <= database.once(database.now))
             .order_by(live.c.scheduled_at)
             .limit(bindparam("at_most"))
             .with_for_update(skip_locked=True)

@@ -7,6 +7,7 @@ is a fixed share of a stream's strands, leased by one worker at a time.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 
 LANES = 64
@@ -28,6 +29,7 @@ def queue_of(stream: str) -> str:
     return stream.split("/")[1]
 
 
+@lru_cache(maxsize=1024)
 def destination_of(stream: str) -> str:
     """Empty for a stream without one."""
     return stream.split("/")[2] if stream.count("/") > 1 else ""

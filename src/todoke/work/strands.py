@@ -12,7 +12,8 @@ from todoke.work.hold import Place
 from todoke.work.item import Item
 from todoke.work.lanes import Lanes
 from todoke.work.order import Entry, Runs
-from todoke.work.settle import HandedBack, Held, Settled, Settlement, Settling
+from todoke.work.settle import Settling
+from todoke.work.settlement import HandedBack, Held, Settled, Settlement
 
 
 class Strands:

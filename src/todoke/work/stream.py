@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 from uuid import UUID
 
 from todoke.hint import FREE, parts_of
+from todoke.work.call import Call
 from todoke.work.claim import Claims
 from todoke.work.destination import Destination
 from todoke.work.item import Item
-from todoke.work.perform import Call
-from todoke.work.settle import Settlement, Settling
+from todoke.work.mark import Mark
+from todoke.work.settle import Settling
+from todoke.work.settlement import Settlement
 from todoke.work.strand import queue_of
 from todoke.work.strands import Strands
 
@@ -34,9 +37,8 @@ class Source:
     strands: Strands
     has_destinations: bool = False
 
-    @property
-    def name(self) -> str:
-        return self.settling.table.source
+    def __post_init__(self) -> None:
+        self.name = self.settling.table.source
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Pace:
     queues: Mapping[str, int]
     shortest_poll: float | None = None
     prefetch_seconds: float = 1.0
+    overlaps: bool = False
+    """The next batch is claimed while the last one is handled and settled."""
 
 
 @dataclass(eq=False)
@@ -63,6 +67,7 @@ class Tap:
     yielding: int = 0
     dry_lanes: int = 0
     turn: int = 0
+    mark: Mark = field(default_factory=Mark)
     rung: set[int] = field(default_factory=set)
     """Lanes that something new was said to be in."""
 
@@ -78,11 +83,15 @@ class Tap:
 
     def next_lanes(self, lanes: list[int], at_once: int) -> list[int]:
         """So many of them, beginning behind those that had their turn last."""
-        if len(lanes) <= at_once:
-            return lanes
-        start = self.turn % len(lanes)
-        self.turn = start + at_once
-        return (lanes[start:] + lanes[:start])[:at_once]
+        in_turn = sorted(lanes, key=lambda lane: (lane < self.turn, lane))
+        chosen = in_turn[:at_once]
+        if len(chosen) < len(lanes):
+            self.turn = chosen[-1] + 1
+        return chosen
+
+    def served(self, lanes: list[int], found: Collection[int]) -> None:
+        """A claim was full before it came to the last of these lanes: they are the next."""
+        self.turn = next(lane for lane in reversed(lanes) if lane in found) + 1
 
     def run_dry(self, now: float, pace: Pace) -> None:
         """Look again later: at once often, then ever more rarely, where nobody rings."""
@@ -200,6 +209,7 @@ class Hands:
         return self._all[_pot(stream)]
 
 
+@lru_cache(maxsize=1024)
 def _pot(stream: str) -> str:
     """A destination's stream has its own; the others of a queue share one."""
     return stream if stream.count("/") > 1 else queue_of(stream)

@@ -131,7 +131,7 @@ def work_table(source: str, name: str, metadata: MetaData, database: Database) -
         Column("updated_at", Moment(), nullable=False),
         schema=database.schema,
         sqlite_autoincrement=True,
-        postgresql_with={"fillfactor": 70},
+        postgresql_with={"fillfactor": 45},
     )
     due, held = text(f"state = '{LATER}'"), text(f"state = '{HELD}'")
     claim = (live.c.state, live.c.stream, live.c.lane, live.c.priority, live.c.id)
@@ -164,6 +164,9 @@ def _history(name: str, metadata: MetaData, database: Database) -> Table:
     )
     Index(f"{history.name}_settled", history.c.settled_at)
     Index(f"{history.name}_message", history.c.message_id)
+    own = text("expires_at IS NOT NULL")
+    expires = f"{history.name}_expires"
+    Index(expires, history.c.expires_at, postgresql_where=own, sqlite_where=own)
     return history
 
 

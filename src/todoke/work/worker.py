@@ -7,7 +7,6 @@ one row runs at a time; the next begins when it is settled.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
@@ -16,15 +15,20 @@ from sqlalchemy import Connection
 from todoke import crash
 from todoke.database import Database
 from todoke.telemetry import Counts, log
+from todoke.work.call import Answer, Call, Fenced, InOwnTransaction
 from todoke.work.conclude import Conclusions, describe, outcome_unknown
 from todoke.work.intake import Intake
 from todoke.work.item import Item
 from todoke.work.order import Entry
-from todoke.work.perform import Answer, Call, Fenced, InOwnTransaction
 from todoke.work.pressure import Pressure
-from todoke.work.settle import Dead, HandedBack, Settled, Settlement
+from todoke.work.settlement import Dead, HandedBack, Processed, Settled, Settlement
+from todoke.work.settler import Beside, Group, Unsettled
 from todoke.work.slots import Slots
+from todoke.work.strand import UNORDERED
 from todoke.work.stream import Hands, Source
+
+_LOOK_AT_HUNG = 0.1
+"""Seconds between looks at all calls in hand, of which there may be many."""
 
 
 class Worker:
@@ -41,14 +45,17 @@ class Worker:
         hands: Hands,
         pressure: Pressure,
         counts: Counts,
+        beside: Beside | None = None,
     ) -> None:
         self._sources, self._slots, self._database = sources, slots, database
         self._owner, self._counts, self._conclusions = owner, counts, conclusions
         self._intake, self._hands, self._pressure = intake, hands, pressure
         self._clock = database.clock
-        self._unsettled: defaultdict[tuple[Source, UUID], list[Settlement]] = defaultdict(list)
+        self._by_settling = {source.settling: source for source in sources}
+        self._unsettled = Unsettled(database, beside)
         self._to_start: list[Call] = []
         self._lonely: tuple[str, int] | None = None
+        self._next_look_at_hung = 0.0
         self.stopping = False
         self.hung = 0
 
@@ -64,10 +71,10 @@ class Worker:
         if self.stopping or owner is None:
             return self._intake.rest()
         self._free_strays(connection)
-        self._intake.prepare(connection, owner, self._unwritten())
+        self._intake.prepare(connection, owner, self._unsettled.lanes)
         found = self._claim_round(connection, owner)
         self._settle(connection)
-        return 0.0 if found or self._unsettled else self._intake.rest()
+        return 0.0 if found or self._unsettled.can_be_written else self._intake.rest()
 
     @property
     def idle(self) -> bool:
@@ -96,6 +103,8 @@ class Worker:
             self._break_off(connection, call)
         self.stopping = True
         self._return([call for call in calls if not call.waits])
+        self._settle(connection)
+        self._unsettled.take_over()
         while self._unsettled or not self._all_passed_on:
             self._settle(connection)
 
@@ -113,7 +122,7 @@ class Worker:
     # --- claiming ----------------------------------------------------------------------------
 
     def _claim_round(self, connection: Connection, owner: UUID) -> bool:
-        if self._hands.holds(self._lonely):
+        if self._hands.holds(self._lonely) or self._unsettled.is_behind(self._intake.batch):
             return False
         # After a suspect comes an ordinary round: suspects must not starve the others.
         found, self._lonely = self._lonely is not None, None
@@ -141,9 +150,8 @@ class Worker:
         if self._intake.unsure_of is None:
             return
         for source in self._sources:
-            known = {*self._hands.ids(source), *source.strands.runs.ids()}
-            for (of, _), group in self._unsettled.items():
-                known |= {one.item.id for one in group if of is source}
+            in_hand = {*self._hands.ids(source), *source.strands.runs.ids()}
+            known = in_hand | self._unsettled.ids(source)
             freed = source.claims.free_strays(connection, self._intake.unsure_of, known)
             self._counts["handed_back"] += freed
         unsure_of, streams = self._intake.unsure_of, self._intake.streams
@@ -154,39 +162,38 @@ class Worker:
         self, connection: Connection, source: Source, items: Sequence[Item], owner: UUID
     ) -> None:
         self._counts["claimed"] += len(items)
-        left, beyond = deque(items), list[Item]()
+        admitted, beyond = 0, list[Item]()
         try:
-            while left:
-                if source.strands.is_beyond(left[0]):
-                    beyond.append(left[0])
+            for item in items:
+                if item.lane != UNORDERED and source.strands.is_beyond(item):
+                    beyond.append(item)
                 else:
-                    self._admit(source, left[0], owner)
-                left.popleft()
+                    self._admit(source, item, owner)
+                admitted += 1
             if beyond:
                 self._counts["held"] += source.strands.hold_back(connection, owner, beyond)
         except Exception:
-            back = [HandedBack(item) for item in (*beyond, *left)]
-            self._unsettled[source, owner] += back
+            back = (*beyond, *items[admitted:])
+            self._unsettled.add(source, owner, *map(HandedBack, back))
             raise
         finally:
-            for item in (*beyond, *left):
+            for item in (*beyond, *items[admitted:]):
                 self._pressure.let_go(item, owner, probe=self._takes_probe(source, item))
         self._start()
 
     def _admit(self, source: Source, item: Item, owner: UUID) -> None:
-        entry = Entry(item, owner, self._prepare(source, item, owner))
-        if isinstance(entry.prepared, Call):
-            self._hands.take(source, entry.prepared)
-        if source.strands.add(entry):
-            self._begin(source, entry)
+        prepared = self._prepare(source, item, owner)
+        if isinstance(prepared, Call):
+            self._hands.take(source, prepared)
+        if item.lane == UNORDERED or source.strands.add(Entry(item, owner, prepared)):
+            self._begin(source, owner, prepared)
 
-    def _begin(self, source: Source, entry: Entry) -> None:
-        prepared = entry.prepared
+    def _begin(self, source: Source, owner: UUID, prepared: Call | Settlement) -> None:
         if isinstance(prepared, Call):
             self._hands.begin(prepared)
             self._to_start.append(prepared)
         else:
-            self._unsettled[source, entry.owner].append(prepared)
+            self._unsettled.add(source, owner, prepared)
 
     def _start(self) -> None:
         calls, self._to_start = self._to_start, []
@@ -210,21 +217,22 @@ class Worker:
     def _takes_probe(self, source: Source, item: Item) -> bool:
         """True once: the same row may be claimed again, as any other."""
         probes, place = self._intake.probes, (source.name, item.id)
-        is_probe = place in probes
+        is_probe = bool(probes) and place in probes
         probes.discard(place)
         return is_probe
 
     # --- settling ----------------------------------------------------------------------------
 
     def _collect(self) -> None:
-        for call, answer in self._slots.finished():
+        finished = self._slots.finished()
+        self._note_speed([call for call, _ in finished])
+        for call, answer in finished:
             if not call.given_up:
                 self._drop(call)
                 self._accept(call, answer)
         self._start()
 
     def _accept(self, call: Call, answer: Answer) -> None:
-        self._note_speed(call)
         answer = self._pressure.judge(call, answer)
         source = self._source_of(call)
         match answer:
@@ -238,31 +246,36 @@ class Worker:
             case settlement:
                 self._leave(call, settlement)
 
-    def _unwritten(self) -> set[tuple[str, int]]:
-        """Lanes with rows that are still to be written back: they must not be given away."""
-        return {
-            (one.item.stream, one.item.lane) for group in self._unsettled.values() for one in group
-        }
-
     def _leave(self, call: Call, settlement: Settlement) -> None:
-        self._unsettled[self._source_of(call), call.owner].append(settlement)
+        self._unsettled.add(self._source_of(call), call.owner, settlement)
 
     def _settle(self, connection: Connection) -> None:
-        for source, owner in list(self._unsettled):
-            group = self._unsettled[source, owner]
-            group[:] = [source.settling.spared(settlement) for settlement in group]
-            for entry in source.strands.take_along(group):
-                self._forget(source, entry)
-            fenced = self._settle_group(connection, source, owner, group)
-            # Only now: what could not be written because the database is away is written later.
-            del self._unsettled[source, owner]
-            for settlement in group:
-                self._after(source, settlement, fenced=settlement.item.id in fenced)
+        for group in self._unsettled.write(connection, self._complete):
+            self._note_settled(group)
         for source in self._sources:
             if source.strands.pass_on(connection):
                 self.wake()
         self._intake.wake_streams(self._pressure.write(connection))
         self._start()
+
+    def _complete(self, group: Group) -> None:
+        """Add what goes back together with items that did not get through."""
+        source, settlements = group.source, group.settlements
+        if any(type(one) is not Processed for one in settlements):
+            settlements[:] = [source.settling.spared(one) for one in settlements]
+            for entry in source.strands.take_along(settlements):
+                self._forget(source, entry)
+
+    def _note_settled(self, group: Group) -> None:
+        source, settled = group.source, group.settled
+        self._count(settled)
+        source.strands.note(settled)
+        if settled.barriers or any(getattr(one, "then", None) for one in group.settlements):
+            self.wake()
+        fenced = {item.id for item in settled.fenced}
+        for settlement in group.settlements:
+            if settlement.item.lane != UNORDERED:
+                self._after(source, settlement, fenced=settlement.item.id in fenced)
 
     def _after(self, source: Source, settlement: Settlement, *, fenced: bool) -> None:
         if source.settling.opens(settlement) and not fenced:
@@ -276,62 +289,21 @@ class Worker:
         if following is None:
             return
         if following.owner == self._owner() and not self.stopping:
-            self._begin(source, following)
+            self._begin(source, following.owner, following.prepared)
             return
         # Not ours any more, or not to be begun: it goes back, and what follows with it.
         self._forget(source, following)
-        self._unsettled[source, following.owner].append(HandedBack(following.item))
+        self._unsettled.add(source, following.owner, HandedBack(following.item))
 
     def _stop_behind(self, source: Source, item: Item) -> None:
         for entry in source.strands.stop(item):
             self._forget(source, entry)
-            self._unsettled[source, entry.owner].append(HandedBack(entry.item))
+            self._unsettled.add(source, entry.owner, HandedBack(entry.item))
 
     def _forget(self, source: Source, entry: Entry) -> None:
         if isinstance(entry.prepared, Call):
             self._hands.drop(source, entry.prepared)
             self._pressure.let_go(entry.item, entry.owner, probe=entry.prepared.probe)
-
-    def _settle_group(
-        self, connection: Connection, source: Source, owner: UUID, group: list[Settlement]
-    ) -> set[int]:
-        """Write them all; answers the rows that belong to another attempt by now."""
-        try:
-            return self._write(connection, source, owner, group)
-        except Exception as error:
-            if self._database.is_lost(error) or self._database.passes(error):
-                raise
-            return self._settle_one_by_one(connection, source, owner, group)
-
-    def _settle_one_by_one(
-        self, connection: Connection, source: Source, owner: UUID, group: list[Settlement]
-    ) -> set[int]:
-        """One of them cannot be written; it must not keep the others."""
-        fenced: set[int] = set()
-        for position, settlement in enumerate(group):
-            try:
-                fenced |= self._write(connection, source, owner, [settlement])
-            except Exception as error:
-                if self._database.is_lost(error) or self._database.passes(error):
-                    raise
-                log.exception("message %s could not be settled", settlement.item.message_id)
-                group[position] = Dead(settlement.item, describe(error, "permanent"))
-                fenced |= self._write(connection, source, owner, [group[position]])
-        return fenced
-
-    def _write(
-        self, connection: Connection, source: Source, owner: UUID, group: list[Settlement]
-    ) -> set[int]:
-        with connection.begin():
-            is_held = source.strands.is_held
-            settled = source.settling.settle(connection, owner, group, is_held)
-            crash.point("settle.before_commit")
-        crash.point("settle.after_commit")
-        self._count(settled)
-        source.strands.note(settled)
-        if settled.barriers or any(getattr(one, "then", None) is not None for one in group):
-            self.wake()
-        return {item.id for item in settled.fenced}
 
     def _count(self, settled: Settled) -> None:
         self._counts["processed"] += settled.processed
@@ -354,6 +326,9 @@ class Worker:
 
     def _give_up_hung(self, connection: Connection) -> None:
         now = self._clock.monotonic()
+        if now < self._next_look_at_hung:
+            return
+        self._next_look_at_hung = now + _LOOK_AT_HUNG
         for call in [one for one in self._hands.calls() if one.overdue(now)]:
             self.hung += 1
             self._counts["hung"] += 1
@@ -379,12 +354,14 @@ class Worker:
         self._hands.drop(self._source_of(call), call)
 
     def _source_of(self, call: Call) -> Source:
-        return next(one for one in self._sources if one.settling is call.settling)
+        return self._by_settling[call.settling]
 
-    def _note_speed(self, call: Call) -> None:
-        if call.started is not None:
-            taken = self._clock.monotonic() - call.started
-            self._intake.seconds_each += 0.1 * (taken - self._intake.seconds_each)
+    def _note_speed(self, finished: Sequence[Call]) -> None:
+        now = self._clock.monotonic()
+        for call in finished:
+            if call.started is not None:
+                taken = now - call.started
+                self._intake.seconds_each += 0.1 * (taken - self._intake.seconds_each)
 
 
 def _returned(call: Call) -> Settlement:

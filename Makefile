@@ -18,9 +18,9 @@ IN_MEMORY := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm)
 TYPED = conftest.py $(foreach folder,src shop/src tests shop/tests bench tools examples,\
 	$(if $(shell find $(folder) -name '*.py' 2>/dev/null),$(folder)))
 
-COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
-	--no-header --python-version 3.11 --all-extras --no-emit-package todoke \
-	pyproject.toml shop/pyproject.toml
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
+	--no-header --python-version 3.11
+COMPILE := $(LOCK) --all-extras --no-emit-package todoke pyproject.toml shop/pyproject.toml
 
 .DEFAULT_GOAL := help
 .PHONY: help run test prove check bench lock docs clean run-environment test-environment
@@ -46,13 +46,15 @@ check: test-environment ## format, lint, types, import rules and house rules
 	$(BIN)/lint-imports
 	$(PYTEST) tests/house
 
-bench: test-environment ## measure
+bench: test-environment ## measure beside raw loops and peers: ARGUMENTS="drain publish --rounds 5"
 	@exec $(BIN)/python -m bench $(ARGUMENTS)
 
 lock: test-environment ## write requirements/*.txt anew; ARGUMENTS=--upgrade takes newer versions
 	$(COMPILE) $(ARGUMENTS) requirements/run.in --output-file requirements/run.txt
 	$(COMPILE) $(ARGUMENTS) requirements/test.in --constraint requirements/run.txt \
 		--output-file requirements/test.txt
+	$(LOCK) $(ARGUMENTS) requirements/bench.in --constraint requirements/test.txt \
+		--output-file requirements/bench.txt
 
 docs: test-environment ## run every example in README and docs
 	@exec $(PYTEST) tests/house/test_docs.py $(ARGUMENTS)

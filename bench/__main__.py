@@ -1,8 +1,6 @@
-"""Measures todoke beside the raw loop, interleaved in one run; figures are printed, not judged.
+"""Measures todoke beside raw loops over the same tables and beside its peers; judges nothing.
 
-python -m bench [--events 20000] [--rounds 3] [--json FILE]
-python -m bench order …     what order within a key costs, see bench/order.py
-python -m bench wake …      how soon committed events are handled, see bench/wake.py
+python -m bench [SCENARIO …] [--databases postgresql,sqlite] [--events N] [--rounds N]
 """
 
 from __future__ import annotations
@@ -10,80 +8,104 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import statistics
-import sys
-from importlib.metadata import version
+import subprocess
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
+from tests.servers.availability import ServerUnavailable
 from tests.servers.place import ON_DISK
-from tests.servers.postgres import postgres_instance
 
-from bench import order, wake
-from bench.drain import VARIANTS, Rate, prepared
+from bench import bars, memory, report
+from bench.measure import measure
+from bench.peers import environment
+from bench.place import DATABASES, place, version
+from bench.scenario import Measured, Scenario
+from bench.scenarios import every
+from bench.wake import flood, latency
+
+RESULTS = environment.ROOT / "var" / "bench-results"
+MEASURES: Mapping[str, Callable[..., list[Measured]]] = {
+    "wake": latency.measure,
+    "flood": flood.measure,
+    "memory": memory.measure,
+}
 
 
 def main() -> None:
     os.environ[ON_DISK] = "1"
-    if sys.argv[1:2] == ["wake"]:
-        wake.main(sys.argv[2:])
-        return
-    if sys.argv[1:2] == ["order"]:
-        order.main(sys.argv[2:])
-        return
-    wish = _arguments()
-    with postgres_instance() as server:
-        rates = _measure(server.url(), wish.events, wish.rounds)
-    _print(rates, wish.events, wish.rounds)
-    if wish.json:
-        Path(wish.json).write_text(json.dumps(_told(rates, wish.events), indent=2) + "\n")
+    wish, console = _arguments(), report.console()
+    missing = environment.install()
+    found: list[Measured] = []
+    for database in wish.databases:
+        try:
+            found += _in_database(database, missing, wish, console)
+        except ServerUnavailable as refusal:
+            console.print(f"[bold red]NOT MEASURED: {database}[/]: {refusal.reason}")
+    report.print_notes(console, found)
+    by_id = {one.scenario.id: one for one in found}
+    if any(bars.reached(by_id)):
+        console.print(bars.table(by_id))
+    told = {**report.told(found, wish.rounds), "bars": bars.told(by_id)}
+    _write(json.dumps(told, indent=2, ensure_ascii=False), wish, console)
+
+
+def _in_database(
+    database: str, missing: Mapping[str, str], wish: argparse.Namespace, console: Console
+) -> list[Measured]:
+    chosen = [one for one in every(database) if not wish.scenarios or one.name in wish.scenarios]
+    found: list[Measured] = []
+    if not chosen:
+        return found
+    with place(database) as fresh:
+        console.print(f"\n{database}: {version(fresh, database)}", highlight=False)
+        for scenario in chosen:
+            events = wish.events or scenario.events
+            run = MEASURES.get(scenario.role, measure)
+            tables = run(scenario, fresh, missing, events=events, rounds=wish.rounds)
+            for one in tables:
+                report.show(console, one, wish.rounds)
+            found += tables
+    return found
 
 
 def _arguments() -> argparse.Namespace:
+    names = sorted({one.name for known in DATABASES.values() for one in _scenarios(known)})
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("--events", type=int, default=20_000)
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=", ".join(names))
+    parser.add_argument("--databases", type=_databases, default=_databases(",".join(DATABASES)))
+    parser.add_argument("--events", type=int, help="of each run; else as many as suit the scenario")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", help="write the figures to this file, too")
-    return parser.parse_args()
+    parser.add_argument("--json", type=Path, default=RESULTS / "bench.json")
+    parser.add_argument("--plot", type=Path, default=RESULTS / "bench.svg")
+    wish = parser.parse_args()
+    if unknown := set(wish.scenarios) - set(names):
+        parser.error(f"no such scenario: {', '.join(sorted(unknown))}. Known: {', '.join(names)}")
+    return wish
 
 
-def _measure(url: str, events: int, rounds: int) -> dict[str, list[Rate]]:
-    """Each round runs every variant once, so that the machine's moods hit all alike."""
-    rates: dict[str, list[Rate]] = {name: [] for name in VARIANTS}
-    for number in range(rounds):
-        for name, variant in VARIANTS.items():
-            Console(stderr=True).print(f"round {number + 1} of {rounds}: {name}")
-            with prepared(url, events) as app:
-                rates[name].append(variant(app, events))
-    return rates
+def _scenarios(databases: list[str]) -> list[Scenario]:
+    return [scenario for database in databases for scenario in every(database)]
 
 
-def _print(rates: dict[str, list[Rate]], events: int, rounds: int) -> None:
-    yardstick = statistics.median(next(iter(rates.values())))
-    table = Table(
-        title=f"drain of {events:,} no-op events, PostgreSQL, 1 process, batch 100, "
-        f"median of {rounds} (lowest-highest)"
-    )
-    for column in ("variant", "events/s", "spread", "ratio to raw"):
-        table.add_column(column, justify="left" if column == "variant" else "right")
-    for name, measured in rates.items():
-        middle = statistics.median(measured)
-        spread = f"{min(measured):,.0f}-{max(measured):,.0f}"
-        table.add_row(name, f"{middle:,.0f}", spread, f"{middle / yardstick:.2f}")
-    console = Console()
-    console.print(table)
-    console.print(_versions())
+def _databases(said: str) -> list[str]:
+    names = said.split(",")
+    if unknown := set(names) - set(DATABASES):
+        raise argparse.ArgumentTypeError(f"unknown: {unknown}. Known: {', '.join(DATABASES)}")
+    return [database for name in names for database in DATABASES[name]]
 
 
-def _told(rates: dict[str, list[Rate]], events: int) -> dict[str, object]:
-    return {"events": events, "versions": _versions(), "events per second": rates}
-
-
-def _versions() -> str:
-    names = ("todoke", "sqlalchemy", "psycopg", "pydantic")
-    return f"Python {platform.python_version()}, " + ", ".join(f"{n} {version(n)}" for n in names)
+def _write(told: str, wish: argparse.Namespace, console: Console) -> None:
+    for path in (wish.json, wish.plot):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    wish.json.write_text(told + "\n", encoding="utf-8")
+    files = [str(path.absolute()) for path in (wish.json, wish.plot)]
+    draw = [str(environment.PYTHON), "-m", "bench.plot", *files]
+    try:
+        subprocess.run(draw, check=True, cwd=environment.ROOT)
+        console.print(f"written: {wish.json}, {wish.plot}")
+    except (OSError, subprocess.SubprocessError) as error:
+        console.print(f"written: {wish.json}. [bold red]NO PLOT[/]: {error}")
 
 
 if __name__ == "__main__":

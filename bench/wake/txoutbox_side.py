@@ -1,7 +1,7 @@
-"""txoutbox's side of the wake-up benchmark: the same lines as `wake_todoke`.
+"""txoutbox's side of the wake-up benchmark: the same lines as `todoke_side`.
 
-Runs in an environment of its own, where there is no todoke; so it imports nothing of ours, and
-takes its packages by name, since the type checker cannot see them.
+Runs in an environment of its own, where there is no todoke, and takes its packages by name, since
+the type checker cannot see them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,12 @@ from importlib import import_module
 from time import monotonic_ns
 from typing import Any
 
+from bench.child import say
+from bench.peers.event import Measured
+
 asyncpg = import_module("asyncpg")
 txoutbox = import_module("txoutbox")
 storage_module = import_module("txoutbox.adapters.postgres")
-
-PAYLOAD = {
-    "number": "ORD-2026-000001",
-    "customer": "customer@example.com",
-    "total": 4980,
-    "lines": ["apple", "pear", "plum", "peach", "quince"],
-}
 
 
 async def main() -> None:
@@ -32,11 +28,10 @@ async def main() -> None:
 
 
 async def work(storage: Any) -> None:
-    await storage.pool.execute("DROP TABLE IF EXISTS outbox CASCADE")
     await storage.create_schema()
 
     async def note(message: Any) -> None:
-        say(message.json()["order_id"], monotonic_ns())
+        say(Measured.model_validate_json(message.payload).order_id, monotonic_ns())
 
     # As the authors document it, with room for as many at once as todoke has slots.
     relay = txoutbox.Relay(
@@ -55,8 +50,8 @@ async def produce(storage: Any) -> None:
         while found := await line():
             number, hold = found.split()
             async with connection.transaction():
-                data = {"order_id": int(number), **PAYLOAD}
-                await storage.insert(connection, "bench.measured", data, key=number)
+                body = Measured(order_id=int(number)).model_dump_json()
+                await storage.insert(connection, "bench.measured", body, key=number)
                 if float(hold):
                     await asyncio.sleep(float(hold))
             say(number, monotonic_ns())
@@ -64,10 +59,6 @@ async def produce(storage: Any) -> None:
 
 async def line() -> str:
     return await asyncio.to_thread(sys.stdin.readline)
-
-
-def say(*words: object) -> None:
-    print(*words, flush=True)
 
 
 if __name__ == "__main__":

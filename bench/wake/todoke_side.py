@@ -1,4 +1,4 @@
-"""todoke's side of the wake-up benchmark: `python -m bench.wake_todoke ROLE URL …`, by lines.
+"""todoke's side of the wake-up benchmark: `python -m bench.wake.todoke_side ROLE URL …`, by lines.
 
 worker URL [quiet]          says "ready", then "NUMBER NANOSECONDS" for each event it handles
 producer URL                reads "NUMBER HOLD", holds the transaction open for so many seconds,
@@ -14,7 +14,8 @@ from time import monotonic, monotonic_ns, sleep
 
 from sqlalchemy import Connection, text
 
-from bench.drain import Measured
+from bench.child import say
+from bench.event import Measured
 from todoke import Settings, Todoke
 from todoke.bell import NullBell
 from todoke.databases.postgres_bell import channel_of
@@ -33,11 +34,14 @@ def main() -> None:
     app.close()
 
 
+def command(role: str, url: str, *details: object) -> list[str]:
+    """How to start such a process."""
+    return [sys.executable, "-m", "bench.wake.todoke_side", role, url, *map(str, details)]
+
+
 def prepare(url: str) -> None:
-    """Fresh, empty tables."""
+    """Empty tables, and a bare one."""
     app = Todoke(url, settings=Settings({}, environment={}))
-    with app.engine.begin() as connection:
-        connection.execute(text("DROP SCHEMA IF EXISTS todoke CASCADE"))
     app.migrate()
     with app.engine.begin() as connection:
         connection.execute(text("CREATE TABLE todoke.bare (id bigserial PRIMARY KEY, body text)"))
@@ -93,10 +97,6 @@ def commit_one(app: Todoke, connection: Connection, variant: str, number: int) -
         values = {"channel": channel, "hint": "event:ordered:todoke/default"}
         connection.exec_driver_sql("SELECT pg_notify(%(channel)s, %(hint)s)", values)
     connection.commit()
-
-
-def say(*words: object) -> None:
-    print(*words, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,130 @@
+"""todoke as it is measured: fresh tables, publishing, and a worker in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import event as listening
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from bench.child import Tally, Wish, timed, wait_for_go, wait_for_the_end
+from bench.event import Measured, Ordered, events
+from todoke import Settings, Todoke
+from todoke.runtime import Runtime, spare_the_collector
+
+
+def prepare(wish: Wish) -> None:
+    """Tables with a backlog, the same for todoke and for the raw loops."""
+    app = application(wish)
+    app.migrate()
+    with app.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE effects (order_id INTEGER)"))
+        if wish["events"]:
+            app.publish_all(connection, _events(wish))
+    app.close()
+
+
+def application(wish: Wish) -> Todoke:
+    app = Todoke(wish["url"], settings=Settings(wish.get("settings", {}), environment={}))
+    if synchronous := wish.get("synchronous"):
+        _synchronous(app, synchronous)
+    with app.engine.connect():
+        pass  # connected before it counts
+    return app
+
+
+def _synchronous(app: Todoke, level: str) -> None:
+    """todoke's own connections say FULL; a listener that comes later has the last word."""
+
+    def on_connect(connection: Any, _record: object) -> None:
+        connection.execute(f"PRAGMA synchronous={level}")
+
+    for engine in (app.engine, app.agents_engine):
+        listening.listen(engine, "connect", on_connect)
+
+
+def _events(wish: Wish) -> Iterator[Measured]:
+    return events(wish["events"], ordered=wish.get("ordered", False), keys=wish.get("keys"))
+
+
+# --- publishing ------------------------------------------------------------------------------
+
+
+def publish(wish: Wish) -> None:
+    app = application(wish)
+    timed(lambda: (_by_session if wish.get("session") else _by_connection)(app, _events(wish)))
+    app.close()
+
+
+def _by_connection(app: Todoke, waiting: Iterator[Measured]) -> None:
+    with app.engine.connect() as connection:
+        for event in waiting:
+            app.publish(connection, event)
+            connection.commit()
+
+
+def _by_session(app: Todoke, waiting: Iterator[Measured]) -> None:
+    for event in waiting:
+        with app.session() as session:
+            app.publish(session, event)
+
+
+def bulk(wish: Wish) -> None:
+    app = application(wish)
+    begin: Callable[[], Any] = app.session if wish.get("session") else app.engine.begin
+
+    def many_at_once() -> None:
+        waiting = _events(wish)
+        while some := list(islice(waiting, wish["each"])):
+            with begin() as handle:
+                app.publish_all(handle, some)
+
+    timed(many_at_once)
+    app.close()
+
+
+# --- draining --------------------------------------------------------------------------------
+
+
+def drain(wish: Wish) -> None:
+    app = application(wish)
+    HANDLERS[wish.get("handler", "async")](app, Tally(wish))
+    runtime = Runtime(app)
+    spare_the_collector()  # as `todoke worker` does
+    wait_for_go()
+    process = runtime.start()
+    wait_for_the_end()
+    process.stop(5)
+    app.close()
+
+
+def _async(app: Todoke, tally: Tally) -> None:
+    @app.on(Measured, Ordered)
+    async def nothing(event: Measured) -> None:
+        tally.add()
+
+
+def _thread(app: Todoke, tally: Tally) -> None:
+    @app.on(Measured, Ordered)
+    def nothing(event: Measured) -> None:
+        tally.add_in_thread()
+
+
+def _session(app: Todoke, tally: Tally) -> None:
+    insert = text("INSERT INTO effects (order_id) VALUES (:order)")
+
+    @app.on(Measured, Ordered)
+    def effect(event: Measured, session: Session) -> None:
+        tally.add_in_thread()
+        session.execute(insert, {"order": event.order_id})
+
+
+HANDLERS: dict[str, Callable[[Todoke, Tally], None]] = {
+    "async": _async,
+    "thread": _thread,
+    "session": _session,
+}
+ROLES = {"prepare": prepare, "publish": publish, "bulk": bulk, "drain": drain}

@@ -87,7 +87,9 @@ class Sqlite(Database):
         return _moment("now", wait)
 
     def among(self, column: ColumnElement[int], parameter: str) -> ColumnElement[bool]:
-        return column.in_(bindparam(parameter, expanding=True))
+        # As one parameter: the statement is the same for any number of values, and compiled once.
+        values = func.json_each(bindparam(parameter, type_=JSON())).table_valued("value")
+        return column.in_(select(values.c.value))
 
     def chosen(self, column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:
         return column.in_(subquery)

@@ -103,8 +103,8 @@ def test_what_is_not_due_costs_the_stager_nothing(
 
 def _compare(empty: Cost, crowded: Cost, record_property: Callable[[str, object], None]) -> None:
     for name in Cost._fields:
-        record_property(f"{name} without", getattr(empty, name))
-        record_property(f"{name} with", getattr(crowded, name))
+        record_property(f"{name} without", str(getattr(empty, name)))
+        record_property(f"{name} with", str(getattr(crowded, name)))
     assert crowded.publishing.pages <= empty.publishing.pages * MORE + LEVEL
     assert crowded.draining.pages <= empty.draining.pages * MORE
     for before, after in zip(empty, crowded, strict=True):

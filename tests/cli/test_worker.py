@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
+
+import pytest
 
 from tests.cli.parcels import ParcelHeld, ParcelSent
 from tests.cli.project import APP, SOURCE, Project, until_ended
 from tests.waiting import until
 
 LIGHT = ParcelSent(parcel=1, mail="mika@example.com", weight=3)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Handlers may take longer than any test waits for the end of a command."""
+    monkeypatch.setenv("TODOKE_WORKER_DRAIN_TIMEOUT", "10m")
 
 
 def test_a_worker_delivers_and_stops_on_sigterm(any_project: Project) -> None:
@@ -114,7 +123,7 @@ def test_running_handlers_end_before_the_worker_does(project: Project) -> None:
     assert project.has("PROCESSED")
 
 
-def test_a_second_signal_does_not_wait_for_handlers(any_project: Project) -> None:
+def test_a_second_signal_does_not_wait_for_handlers(any_project: Project, patient: None) -> None:
     """OB-7: the message goes back at once, its attempt not counted."""
     any_project.publish(ParcelHeld())
     with any_project.worker() as worker:
@@ -124,6 +133,25 @@ def test_a_second_signal_does_not_wait_for_handlers(any_project: Project) -> Non
         worker.process.send_signal(signal.SIGINT)
         assert worker.end() == 0
     (back,) = any_project.events(status="PENDING")
+    assert back.attempts == 0
+
+
+def test_a_second_signal_is_not_lost_on_a_process_that_has_not_seen_the_first(
+    project: Project, patient: None
+) -> None:
+    """OB-7: signals of one number that come together are one; both must count."""
+    project.publish(ParcelHeld())
+    with project.worker() as worker:
+        until(Path("held").exists, 30)
+        (child,) = project.workers()
+        os.kill(child, signal.SIGSTOP)
+        worker.process.send_signal(signal.SIGINT)
+        until(lambda: "stopping" in worker.err)
+        worker.process.send_signal(signal.SIGINT)
+        until(lambda: "not waiting any longer" in worker.err)
+        os.kill(child, signal.SIGCONT)
+        assert worker.end() == 0
+    (back,) = project.events(status="PENDING")
     assert back.attempts == 0
 
 

@@ -35,7 +35,7 @@ from todoke.work.settlement import HandedBack, Later, Settled, Settlement, Then
 T = TypeVar("T")
 
 _RERUNS = 5
-_AWAY_PAUSE = 1.0
+_AWAY_PAUSE, _NEXT_TRY = 1.0, 0.25
 
 
 class DatabaseAway(Exception):
@@ -61,6 +61,7 @@ class Performer:
         self.queues_up = database.one_writer
         self._writing = threading.Lock()
         self._deadlines = Deadlines()
+        self._away_until = 0.0
 
     def perform(self, call: Call) -> Answer:
         """Run a `def` handler, in whatever thread this is."""
@@ -258,15 +259,22 @@ class Performer:
         return self._holds_lease(call.owner)
 
     def _connect(self) -> Connection:
-        try:
+        with self._unless_away():
             return self._engine().connect()
-        except DBAPIError as error:
-            raise DatabaseAway from error
 
     async def _connect_async(self, stack: AsyncExitStack) -> AsyncConnection:
-        try:
+        with self._unless_away():
             return await stack.enter_async_context(self._async_engine().connect())
+
+    @contextmanager
+    def _unless_away(self) -> Iterator[None]:
+        """What one call has just found out, the hundreds behind it need not try."""
+        if self._database.clock.monotonic() < self._away_until:
+            raise DatabaseAway
+        try:
+            yield
         except DBAPIError as error:
+            self._away_until = self._database.clock.monotonic() + _NEXT_TRY
             raise DatabaseAway from error
 
     def _worth_another(self, error: BaseException) -> bool:

@@ -145,14 +145,21 @@ class Supervisor:
 
     def _stop(self) -> None:
         """The first time children drain; the second time they hurry."""
-        if not self._stopping:
-            self._stopping = True
-            log.info("stopping: no new work, what runs may end; a second signal does not wait")
-            self._give_up_at = time.monotonic() + self._patience
-            for place in self._places:
-                place.due = None
+        if self._stopping:
+            log.info("not waiting any longer: what still runs goes back")
+            # Not the same again: a busy child that has not seen the first would take both for one.
+            self._tell_children(signal.SIGINT)
+            return
+        self._stopping = True
+        log.info("stopping: no new work, what runs may end; a second signal does not wait")
+        self._give_up_at = time.monotonic() + self._patience
+        for place in self._places:
+            place.due = None
+        self._tell_children(signal.SIGTERM)
+
+    def _tell_children(self, number: signal.Signals) -> None:
         for child in self._children:
-            child.process.terminate()
+            child.process.send_signal(number)
 
     def _kill_overdue(self) -> None:
         if self._give_up_at is None or time.monotonic() < self._give_up_at:

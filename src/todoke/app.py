@@ -17,7 +17,7 @@ from todoke import crash
 from todoke.bell import Bell
 from todoke.clock import Clock, SystemClock
 from todoke.context import Context
-from todoke.databases import open_database, schema
+from todoke.databases import open_database
 from todoke.databases.bells import bell_for
 from todoke.databases.sqlite import in_memory
 from todoke.dead_letters.bury import Burial
@@ -204,11 +204,15 @@ class Todoke(Context):
 
     def migrate(self) -> None:
         """Create or upgrade todoke's tables; safe to repeat."""
-        schema.migrate(self.engine, self.database)
+        from todoke.databases.upgrade import migrate  # noqa: PLC0415
+
+        migrate(self.engine, self.database)
 
     def migration_sql(self) -> str:
         """What `migrate` would run."""
-        return schema.migration_sql(self.database, self.url.render_as_string(hide_password=True))
+        from todoke.databases.upgrade import migration_sql  # noqa: PLC0415
+
+        return migration_sql(self.database, self.url.render_as_string(hide_password=True))
 
     def doctor(self, *, long_transaction: Duration = LONG_TRANSACTION) -> list[Finding]:
         """Look at the database and at what the settings ask of it; changes nothing.

@@ -20,7 +20,11 @@ class NotStrict(ValueError):
 
 # Made once: `json.dumps` makes an encoder for each text that is not of the usual kind.
 _canonical = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+    ensure_ascii=False,
+    allow_nan=False,
+    sort_keys=True,
+    separators=(",", ":"),
+    check_circular=False,  # too deep is refused anyway
 ).encode
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
     URL,
-    Column,
     Connection,
     DateTime,
     Dialect,
     Engine,
-    FromClause,
     MetaData,
     Select,
     Table,
@@ -70,6 +69,17 @@ class Moment(TypeDecorator[datetime]):
         if isinstance(value, str):  # MariaDB answers a bound moment as the text it was sent as
             value = datetime.fromisoformat(value)
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        if dialect.name == "sqlite":
+            return _moment_of
+        return super().result_processor(dialect, coltype)
+
+
+@lru_cache(maxsize=1024)
+def _moment_of(text: str | None) -> datetime | None:
+    """SQLite keeps texts, and the same one in each row of a claim."""
+    return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 class FromNow(TypeDecorator[datetime]):
@@ -193,16 +203,19 @@ class Database(ABC):
         """How a statement that has found a row names it to itself."""
         return table.c.id
 
-    def arrays(self, columns: Sequence[Column[Any]], json: str) -> FromClause | None:
-        """Rows whose columns are bound by `bound_arrays`, one of JSON among them.
+    def can_copy(self, connection: Connection) -> bool:
+        """Many rows can be streamed into a table."""
+        return False
 
-        None where a statement cannot take them so.
-        """
-        return None
-
-    def bound_arrays(self, columns: Mapping[str, Sequence[Any]], json: str) -> dict[str, Any]:
-        """The parameters that `arrays` reads its columns from."""
-        return {f"each_{name}": list(values) for name, values in columns.items()}
+    def copy(
+        self,
+        connection: Connection,
+        table: Table,
+        own: Sequence[str],
+        rows: Iterable[tuple[Mapping[str, Any], Sequence[Any]]],
+    ) -> None:
+        """Stream rows in: values that are the same for many, and those of its own, so named."""
+        raise NotImplementedError
 
     @abstractmethod
     def chosen(self, column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:

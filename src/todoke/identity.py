@@ -10,6 +10,7 @@ from uuid import UUID
 from todoke.clock import Clock
 
 RandomBits = Callable[[int], int]
+_NOISE = (1 << 62) - 1
 
 
 class Identities:
@@ -20,18 +21,22 @@ class Identities:
         self._last, self._lock = 0, Lock()
 
     def draw(self) -> UUID:
+        return self.draw_many(1)[0]
+
+    def draw_many(self, count: int) -> list[UUID]:
+        """So many, each later than the one before."""
         milliseconds = int(self._clock.now().timestamp() * 1000)
         # 12 bits below the millisecond count up, so that ids of one burst keep their order.
         with self._lock:
-            moment = max(milliseconds << 12 | self._random_bits(10), self._last + 1)
-            self._last = moment
-        return UUID(
-            int=(moment >> 12) << 80
-            | 0x7 << 76
-            | (moment & 0xFFF) << 64
-            | 0b10 << 62
-            | self._random_bits(62)
-        )
+            first = max(milliseconds << 12 | self._random_bits(10), self._last + 1)
+            self._last = first + count - 1
+        noise = memoryview(self._random_bits(64 * count).to_bytes(8 * count, "big")).cast("Q")
+        return [_version_7(first + number, one) for number, one in enumerate(noise)]
+
+
+def _version_7(moment: int, noise: int) -> UUID:
+    high = (moment >> 12) << 16 | 0x7 << 12 | moment & 0xFFF
+    return UUID(int=high << 64 | 0b10 << 62 | noise & _NOISE)
 
 
 def kebab(name: str) -> str:

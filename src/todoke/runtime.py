@@ -276,8 +276,7 @@ class Runtime:
 
     def _then(self, events: Sequence[Event], handler: Handler, item: Item) -> Then:
         outbox = self._app.outbox
-        messages = [outbox.message(event, handler.context) for event in events]
-        rows = [outbox.row(message) for message in messages]
+        rows = [outbox.row(message) for message in outbox.messages(events, handler.context)]
         return partial(outbox.write, rows=rows)
 
     def _living_now(self) -> set[UUID]:

@@ -24,7 +24,7 @@ from sqlalchemy import (
 from tests.databases.conftest import Opened
 from tests.waiting import until
 from todoke.database import LONG_TEXT, UNIQUE_ID, Moment, same_database
-from todoke.databases.schema import migrate
+from todoke.databases.upgrade import migrate
 from todoke.dead_letters.table import dead_letter_tables
 
 TOKYO = timezone(timedelta(hours=9))

@@ -15,7 +15,7 @@ from tests.databases.conftest import Opened, opened
 from tests.databases.test_contract import things
 from tests.servers.mariadb import MariaDbServer, mariadb_instance
 from tests.servers.postgres import PostgresServer, postgres_instance
-from todoke.databases.schema import migrate
+from todoke.databases.upgrade import migrate
 
 
 def change(connection: Connection, number: int) -> None:

@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import event, inspect, text
 
 from tests.databases.conftest import Opened, opened
-from todoke.databases.schema import check, migrate
+from todoke.databases.schema import check
+from todoke.databases.upgrade import migrate
 
 
 class Died(Exception):

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect, text
 
 from tests.application import Placed, application, living, publish
 from todoke import Settings, Todoke
+from todoke.databases.schema import REVISION
+from todoke.databases.upgrade import SCRIPTS
 from todoke.errors import SchemaOutdated
 from todoke.runtime import Runtime
 from todoke.testing import Clock
@@ -56,6 +59,17 @@ def differences(app: Todoke) -> list[Any]:
     with app.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts=options)
         return list(compare_metadata(context, app.metadata))
+
+
+def test_the_newest_migration_is_the_one_that_is_asked_for() -> None:
+    """OB-2"""
+    assert ScriptDirectory(str(SCRIPTS)).get_current_head() == REVISION
+
+
+def test_alembic_is_loaded_only_to_migrate() -> None:
+    """OB-2: it would take as long to load, and as much memory, as all of todoke."""
+    loads = "import sys, todoke.cli.worker.child; sys.exit('alembic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", loads], check=False).returncode == 0
 
 
 def test_the_printed_statements_do_the_same_by_hand(postgres_database: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 
-from tests.application import Noted, Placed, living
+from tests.application import Noted, Placed, application, living
 from todoke import Event, Key, Todoke, codec
 
 AWKWARD = [
@@ -74,3 +76,13 @@ def test_delayed_events_lie_beside_those_that_are_due(app: Todoke) -> None:
         app.publish_all(session, [Noted(order_id=number) for number in range(10)])
         app.publish_all(session, [Noted(order_id=number) for number in range(10, 20)], delay="1h")
     assert [row.state for row in living(app)] == ["ready"] * 10 + ["later"] * 10
+
+
+def test_a_copy_that_fails_is_an_error_of_sqlalchemy(postgres_database: str) -> None:
+    """OB-1: the transaction is the caller's, and so is what its errors look like."""
+    with application(postgres_database) as app:
+        with app.engine.begin() as connection:
+            connection.execute(text("ALTER TABLE todoke.outbox ADD CHECK (key <> '17')"))
+        with pytest.raises(IntegrityError, match="outbox"), app.session() as session:
+            app.publish_all(session, [Noted(order_id=number) for number in range(40)])
+        assert living(app) == []

@@ -1,8 +1,8 @@
-"""PostgreSQL: SKIP LOCKED, arrays, own schema."""
+"""PostgreSQL: SKIP LOCKED, COPY, own schema."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -10,15 +10,12 @@ from typing import Any
 from sqlalchemy import (
     URL,
     BigInteger,
-    Column,
     Connection,
     Engine,
-    FromClause,
     Integer,
     Select,
     SmallInteger,
     Table,
-    Text,
     bindparam,
     create_engine,
     event,
@@ -37,6 +34,7 @@ from sqlalchemy.types import Float
 from todoke.clock import Clock
 from todoke.database import Database, Moment
 from todoke.databases.pool import try_after_a_rest
+from todoke.databases.postgres_copy import copy
 from todoke.databases.postgres_direct import DRIVER, Direct, keep_to_indexes
 
 # serialization_failure, deadlock_detected, lock_not_available
@@ -45,8 +43,6 @@ _PASSING = {"40001", "40P01", "55P03"}
 _AWAY = ("08", "53", "57", "58")
 _CANCELLED = "57014"
 _MIGRATION = 7463653
-# JSON has control characters only as escapes. An array of texts would escape every quote again.
-_BETWEEN_TEXTS = "\x1e"
 
 # Two sizes of lock: who publishes to a few strands locks each of them, and shares their lanes;
 # who publishes to very many locks whole lanes. Each is taken in one order by all.
@@ -127,25 +123,17 @@ class Postgres(Database):
         # costs does not depend on how rows lie beside each other.
         return literal_column("ctid")
 
-    def arrays(self, columns: Sequence[Column[Any]], json: str) -> FromClause | None:
-        def bound(column: Column[Any]) -> ColumnElement[Any]:
-            if column.name == json:
-                texts = bindparam(f"each_{json}", type_=Text())
-                return func.string_to_array(texts, _BETWEEN_TEXTS, type_=ARRAY(Text))
-            return bindparam(f"each_{column.name}", type_=ARRAY(column.type))
+    def can_copy(self, connection: Connection) -> bool:
+        return connection.dialect.driver == DRIVER
 
-        names = [column.name for column in columns]
-        return func.unnest(*map(bound, columns)).table_valued(*names).render_derived()
-
-    def bound_arrays(self, columns: Mapping[str, Sequence[Any]], json: str) -> dict[str, Any]:
-        bound: dict[str, Any] = {}
-        for name, values in columns.items():
-            if name == json:
-                bound[f"each_{name}"] = _BETWEEN_TEXTS.join(values)
-            else:
-                empty = all(value is None for value in values)
-                bound[f"each_{name}"] = None if empty else list(values)
-        return bound
+    def copy(
+        self,
+        connection: Connection,
+        table: Table,
+        own: Sequence[str],
+        rows: Iterable[tuple[Mapping[str, Any], Sequence[Any]]],
+    ) -> None:
+        copy(connection, table, own, rows)
 
     def chosen(self, column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:
         # An array is computed once; IN may be planned as a join that locks more than it needs.

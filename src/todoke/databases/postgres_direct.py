@@ -7,7 +7,8 @@ takes longer to make than a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -80,10 +81,9 @@ def _run(
     connection: Connection, statement: str, parameters: Any, *, within: bool
 ) -> list[Sequence[Any]]:
     driver: Any = connection.connection.driver_connection
-    dialect: Any = connection.dialect
     # On connections of the user's, whose plans are not ours to guide, each claim is planned anew.
     prepare = None if _KEEPS_TO_INDEXES in connection.info else False
-    try:
+    with errors_of(connection, statement):
         if within:
             return list(driver.execute(statement, parameters).fetchall())
         driver.autocommit = True
@@ -92,6 +92,15 @@ def _run(
         finally:
             if not driver.closed:
                 driver.autocommit = False
+
+
+@contextmanager
+def errors_of(connection: Connection, statement: str) -> Iterator[None]:
+    """What the driver raises inside, raised as SQLAlchemy would."""
+    dialect: Any = connection.dialect
+    driver = connection.connection.driver_connection
+    try:
+        yield
     except dialect.loaded_dbapi.Error as error:
         lost = dialect.is_disconnect(error, driver, None)
         if lost:

@@ -70,24 +70,26 @@ def _check(outbox: Outbox, connection: Connection, engine: Engine, call: str) ->
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A row that a Session will write: where it was published, and where it was written."""
+    """Rows that a Session will write: where they were published, and where they were written."""
 
     outbox: Outbox
-    row: Row
+    rows: list[Row]
     published_in: SessionTransaction
     written_in: SessionTransaction | None = None
 
 
 def _keep(outbox: Outbox, session: Session, rows: list[Row], engine: Engine, call: str) -> None:
     _check_bind(outbox, session, engine, call)
+    if not rows:
+        return
     if session.get_transaction() is None:
         session.begin()
     inner = _innermost(session)
-    waiting = [_Waiting(outbox, row, inner) for row in rows]
-    session.info.setdefault(_WAITING, []).extend(waiting)
+    waiting = _Waiting(outbox, rows, inner)
+    session.info.setdefault(_WAITING, []).append(waiting)
     if _COMMITTING in session.info:
         # Published by a hook of the commit itself: nobody comes by again to write it.
-        _write_all(session, waiting)
+        _write_all(session, [waiting])
 
 
 def _check_bind(outbox: Outbox, session: Session, engine: Engine, call: str) -> None:
@@ -120,7 +122,8 @@ def _write_all(session: Session, waiting: list[_Waiting]) -> None:
     for outbox in dict.fromkeys(one.outbox for one in waiting):
         mine = [one for one in waiting if one.outbox is outbox]
         connection = session.connection(bind_arguments={"clause": outbox.table.live})
-        _write(connection, outbox, [one.row for one in mine], connection.engine, "publish")
+        rows = [row for one in mine for row in one.rows]
+        _write(connection, outbox, rows, connection.engine, "publish")
         for one in mine:
             one.written_in = here
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
+from uuid import UUID
 
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection
@@ -49,26 +50,19 @@ class Outbox:
         self._identities, self._max_bytes = identities, max_bytes
         self._inserts = Inserts(table, database)
 
-    def message(
-        self, event: E, context: str, *, headers: Mapping[str, str] | None = None
-    ) -> Message[E]:
-        """The event in its envelope; refuses what could not be delivered."""
-        if not isinstance(event, Event):
-            raise UnknownEvent(event)
-        declared = type(event).declared
-        drawn = self._identities.draw()
-        return Message(
-            id=drawn,
-            type=declared.type,
-            version=declared.version,
-            context=declared.context or context,
-            aggregate=declared.aggregate or declared.type,
-            key=declared.key_of(event) or str(drawn),
-            data=event,
-            created_at=self.database.clock.now(),
-            headers=dict(headers or {}),
-            trace_context=_trace_context(headers),
-        )
+    def messages(
+        self, events: Sequence[E], context: str, *, headers: Mapping[str, str] | None = None
+    ) -> list[Message[E]]:
+        """The events in their envelopes; refuses what could not be delivered."""
+        for event in events:
+            if not isinstance(event, Event):
+                raise UnknownEvent(event)
+        now, trace = self.database.clock.now(), _trace_context(headers)
+        drawn = self._identities.draw_many(len(events))
+        return [
+            _message(event, context, one, now, headers, trace)
+            for event, one in zip(events, drawn, strict=True)
+        ]
 
     def row(
         self,
@@ -83,27 +77,29 @@ class Outbox:
         limit = kind.declared.expires if expires is None else duration(expires, "expires")
         common = shared(kind, message.context, delayed=wait > 0)
         stream, ordered = common["stream"], common["ordered"]
-        own = {
-            "message_id": message.id,
-            "key": message.key,
+        return Row(
+            common,
+            wait,
+            locked,
+            message.id,
+            message.key,
             **place_of(stream, message.aggregate, message.key, None, ordered=ordered),
-            "body": self._body(message.data),
-            "headers": codec.dump_headers(message.headers),
-            "trace_context": message.trace_context,
-            "deliver_before": None if limit is None else message.created_at + limit,
-        }
-        return Row(common, own, wait, locked)
+            body=self._body(message.data),
+            headers=codec.dump_headers(message.headers),
+            trace_context=message.trace_context,
+            deliver_before=None if limit is None else message.created_at + limit,
+        )
 
     def write(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Few INSERTs, of all that are due now and of all that are due later."""
         ordered = [row for row in rows if row.shared["ordered"] and not row.locked]
         if ordered:
-            strands = {row.own["strand"] for row in ordered}
+            strands = {row.strand for row in ordered}
             self.database.lock_strands(connection, sorted(strands))
         crash.point("publish.before_insert")
         self._inserts.write(connection, rows)
         crash.point("publish.after_insert")
-        places = {(row.shared["stream"], row.own["lane"]) for row in rows if not row.delay}
+        places = {(row.shared["stream"], row.lane) for row in rows if not row.delay}
         if places:
             self._ring(connection, {hint_of(self.table.source, *place) for place in places})
 
@@ -116,6 +112,29 @@ class Outbox:
         if (size := len(body.encode())) > self._max_bytes:
             raise Oversized(name, size, self._max_bytes)
         return body
+
+
+def _message(
+    event: E,
+    context: str,
+    drawn: UUID,
+    now: datetime,
+    headers: Mapping[str, str] | None,
+    trace: str | None,
+) -> Message[E]:
+    declared = type(event).declared
+    return Message(
+        drawn,
+        declared.type,
+        declared.version,
+        declared.context or context,
+        declared.aggregate or declared.type,
+        declared.key_of(event) or str(drawn),
+        event,
+        now,
+        dict(headers or {}),
+        trace,
+    )
 
 
 def _wait(delay: Duration | datetime | None, clock: Clock) -> float:

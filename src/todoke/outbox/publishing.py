@@ -28,14 +28,14 @@ class Publishing:
         headers: Mapping[str, str] | None = None,
         **options: Any,
     ) -> Any:
-        message = self._outbox.message(event, context, headers=headers)
+        (message,) = self._outbox.messages([event], context, headers=headers)
         call = f"publish({type(event).__name__})"
         return self._hand_over(tx, [self._outbox.row(message, **options)], message, call)
 
     def many(
         self, tx: SyncTx | AsyncTx, events: Iterable[Event], context: str, **options: Any
     ) -> Any:
-        messages = [self._outbox.message(event, context) for event in events]
+        messages = self._outbox.messages(list(events), context)
         rows = [self._outbox.row(message, **options) for message in messages]
         return self._hand_over(tx, rows, messages, "publish_all")
 

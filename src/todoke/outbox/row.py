@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
+from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, insert, select
 
 from todoke.database import Database
 from todoke.message import Event
@@ -14,37 +16,32 @@ from todoke.work.item import LATER, READY
 from todoke.work.strand import stream_name
 from todoke.work.table import WorkTable
 
-_SHARED = (
-    "context",
-    "stream",
-    "type",
-    "version",
-    "aggregate",
-    "ordered",
-    "followers",
-    "state",
-)
-_OWN = (
-    "message_id",
-    "key",
-    "strand",
-    "lane",
-    "body",
-    "headers",
-    "trace_context",
-    "deliver_before",
-)
-_MANY = 8
-"""From so many rows on, columns are bound as arrays, where a database takes them."""
+_MANY = 16
+"""From so many rows on they are copied, where a database takes that; it is a trip more."""
 
 
 class Row(NamedTuple):
     """One event: what it has in common with others of its class, and what is its own."""
 
     shared: Mapping[str, Any]
-    own: Mapping[str, Any]
     delay: float
     locked: bool
+    message_id: UUID
+    key: str
+    strand: int
+    lane: int
+    body: str
+    headers: str | None
+    trace_context: str | None
+    deliver_before: datetime | None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {**self.shared, **dict(zip(_OWN, self[_FIRST_OWN:], strict=True))}
+
+
+_FIRST_OWN = Row._fields.index("message_id")
+_OWN = Row._fields[_FIRST_OWN:]
 
 
 @lru_cache(maxsize=1024)
@@ -67,7 +64,7 @@ def shared(kind: type[Event], context: str, *, delayed: bool) -> Mapping[str, An
 
 
 class Inserts:
-    """Writes rows: one alone, many of one class, or any."""
+    """Writes rows: few of them, or many."""
 
     def __init__(self, table: WorkTable, database: Database) -> None:
         live = table.live
@@ -76,15 +73,8 @@ class Inserts:
         due = insert(live).inline()
         self._due = due.values(scheduled_at=database.now, **moments)
         self._later = due.values(scheduled_at=database.after("delay"), **moments)
-        self._database = database
-        arrays = database.arrays([live.c[name] for name in _OWN], json="body")
-        self._alike = None
-        if arrays is not None:
-            common = [bindparam(f"the_{name}", type_=live.c[name].type) for name in _SHARED]
-            now = [database.now] * 3
-            rows = select(*common, *arrays.c, *now).select_from(arrays)
-            columns = [*_SHARED, *_OWN, "scheduled_at", "created_at", "updated_at"]
-            self._alike = insert(live).from_select(columns, rows, include_defaults=False)
+        self._live, self._database = live, database
+        self._now = select(database.now)
 
     def write(self, connection: Connection, rows: Sequence[Row]) -> None:
         """In the order of the rows, which is the order their ids are drawn in."""
@@ -93,16 +83,16 @@ class Inserts:
         if due:
             self._write_due(connection, due)
         if later:
-            values = [{**row.shared, **row.own, "delay": row.delay} for row in later]
+            values = [{**row.values, "delay": row.delay} for row in later]
             connection.execute(self._later, values)
 
     def _write_due(self, connection: Connection, due: Sequence[Row]) -> None:
-        common = due[0].shared
-        if self._alike is None or len(due) < _MANY or any(one.shared is not common for one in due):
-            values = [{**row.shared, **row.own} for row in due]
+        if len(due) < _MANY or not self._database.can_copy(connection):
+            values = [row.values for row in due]
             connection.execute(self._due, values if len(values) > 1 else values[0])
             return
-        columns = {name: [row.own[name] for row in due] for name in _OWN}
-        arrays = self._database.bound_arrays(columns, json="body")
-        alike = {f"the_{name}": value for name, value in common.items()}
-        connection.execute(self._alike, {**alike, **arrays})
+        now = connection.execute(self._now).scalar_one()
+        moments = dict.fromkeys(("scheduled_at", "created_at", "updated_at"), now)
+        shared = {id(row.shared): {**row.shared, **moments} for row in due}
+        rows = ((shared[id(row.shared)], row[_FIRST_OWN:]) for row in due)
+        self._database.copy(connection, self._live, _OWN, rows)

@@ -82,7 +82,11 @@ def _count_writes(app: Todoke) -> Counter[str]:
                 counted[str(query)] += 1
             return super().execute(query, params, **options)
 
-    # In the driver: claims and settlements do not pass through SQLAlchemy's cursors.
+        def copy(self, statement: Any, params: Any = None, **options: Any) -> Any:
+            counted[str(statement)] += 1
+            return super().copy(statement, params, **options)
+
+    # In the driver: claims, settlements and copies do not pass through SQLAlchemy's cursors.
     def count(driver: Any, *_: object) -> None:
         driver.cursor_factory = Counting
 

@@ -24,10 +24,10 @@ class Opened:
 
 
 @contextmanager
-def opened(url: str, schema: str = "todoke") -> Iterator[Opened]:
+def opened(url: str, schema: str = "todoke", patience: float = 1) -> Iterator[Opened]:
     address = make_url(url)
     database = open_database(address, SystemClock(), schema=schema, prefix="todoke_")
-    engine = database.engine(address, pool_size=5, patience=1)
+    engine = database.engine(address, pool_size=5, patience=patience)
     try:
         yield Opened(database, address, engine)
     finally:

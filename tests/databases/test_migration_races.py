@@ -46,7 +46,7 @@ def test_migrations_that_start_together_take_turns(any_url: str, schema: str) ->
         together = Barrier(4)
 
         def one_of_them() -> None:
-            with opened(any_url, schema) as mine, mine.engine.connect():
+            with opened(any_url, schema, patience=60) as mine, mine.engine.connect():
                 together.wait(30)
                 migrate(mine.engine, mine.database)
 

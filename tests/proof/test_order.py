@@ -182,7 +182,7 @@ def _told_of(inversions: list[str], folder: Path) -> str:
     """For whoever has to find the cause: when, and by which process and attempt, it was called."""
     walks = {line.split()[3].rstrip(":") for line in inversions}
     lines = (folder / "steps").read_text().splitlines()
-    return "\n".join(line for line in lines if line.split()[1] in walks)
+    return "\n".join([*inversions, *(line for line in lines if line.split()[1] in walks)])
 
 
 def _missing(delivered: dict[tuple[str, int], list[int]], taken: dict[int, int]) -> list[str]:

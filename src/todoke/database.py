@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import (
     URL,
@@ -41,6 +41,11 @@ LONG_TEXT = Text().with_variant(LONGTEXT(), *MARIADB)
 # Its own UUID type came with 10.7 only; text is the same in every release.
 UNIQUE_ID = Uuid().with_variant(Uuid(native_uuid=False), *MARIADB)
 
+
+Copy: TypeAlias = Callable[
+    [Connection, Table, Sequence[str], Iterable[tuple[Mapping[str, Any], Sequence[Any]]]], None
+]
+"""Writes rows: of each the values it shares with others by name, and its own ones, so named."""
 
 READ_ONLY = "todoke_read_only"
 """Execution option: this transaction need not wait for the one writer."""
@@ -203,19 +208,9 @@ class Database(ABC):
         """How a statement that has found a row names it to itself."""
         return table.c.id
 
-    def can_copy(self, connection: Connection) -> bool:
-        """Many rows can be streamed into a table."""
-        return False
-
-    def copy(
-        self,
-        connection: Connection,
-        table: Table,
-        own: Sequence[str],
-        rows: Iterable[tuple[Mapping[str, Any], Sequence[Any]]],
-    ) -> None:
-        """Stream rows in: values that are the same for many, and those of its own, so named."""
-        raise NotImplementedError
+    def copier(self, connection: Connection) -> Copy | None:
+        """Streams many rows into a table; None where they are to be inserted."""
+        return None
 
     @abstractmethod
     def chosen(self, column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:

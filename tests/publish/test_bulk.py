@@ -86,3 +86,10 @@ def test_a_copy_that_fails_is_an_error_of_sqlalchemy(postgres_database: str) -> 
         with pytest.raises(IntegrityError, match="outbox"), app.session() as session:
             app.publish_all(session, [Noted(order_id=number) for number in range(40)])
         assert living(app) == []
+
+
+def test_nothing_to_publish_is_fine(app: Todoke) -> None:
+    """OB-1"""
+    with app.session() as session:
+        assert app.publish_all(session, []) == []
+    assert living(app) == []

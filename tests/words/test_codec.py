@@ -126,3 +126,11 @@ def test_an_object_is_asked_for() -> None:
     """OB-2"""
     with pytest.raises(NotStrict, match="expected an object"):
         codec.load_object("[]")
+
+
+def test_what_contains_itself_is_refused() -> None:
+    """OB-2"""
+    data: dict[str, object] = {}
+    data["again"] = data
+    with pytest.raises(NotStrict, match="nested deeper"):
+        codec.dump(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -32,7 +32,7 @@ from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import Float
 
 from todoke.clock import Clock
-from todoke.database import Database, Moment
+from todoke.database import Copy, Database, Moment
 from todoke.databases.pool import try_after_a_rest
 from todoke.databases.postgres_copy import copy
 from todoke.databases.postgres_direct import DRIVER, Direct, keep_to_indexes
@@ -123,17 +123,8 @@ class Postgres(Database):
         # costs does not depend on how rows lie beside each other.
         return literal_column("ctid")
 
-    def can_copy(self, connection: Connection) -> bool:
-        return connection.dialect.driver == DRIVER
-
-    def copy(
-        self,
-        connection: Connection,
-        table: Table,
-        own: Sequence[str],
-        rows: Iterable[tuple[Mapping[str, Any], Sequence[Any]]],
-    ) -> None:
-        copy(connection, table, own, rows)
+    def copier(self, connection: Connection) -> Copy | None:
+        return copy if connection.dialect.driver == DRIVER else None
 
     def chosen(self, column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:
         # An array is computed once; IN may be planned as a join that locks more than it needs.

@@ -87,7 +87,8 @@ class Inserts:
             connection.execute(self._later, values)
 
     def _write_due(self, connection: Connection, due: Sequence[Row]) -> None:
-        if len(due) < _MANY or not self._database.can_copy(connection):
+        copy = self._database.copier(connection) if len(due) >= _MANY else None
+        if copy is None:
             values = [row.values for row in due]
             connection.execute(self._due, values if len(values) > 1 else values[0])
             return
@@ -95,4 +96,4 @@ class Inserts:
         moments = dict.fromkeys(("scheduled_at", "created_at", "updated_at"), now)
         shared = {id(row.shared): {**row.shared, **moments} for row in due}
         rows = ((shared[id(row.shared)], row[_FIRST_OWN:]) for row in due)
-        self._database.copy(connection, self._live, _OWN, rows)
+        copy(connection, self._live, _OWN, rows)

@@ -14,6 +14,7 @@ from todoke import Todoke
 from todoke.runtime import Runtime
 from todoke.testing import Clock
 from todoke.work.call import Call
+from todoke.work.settler import Beside, Settler
 from todoke.work.slots import Finished, InlineSlots
 from todoke.work.strand import lane_of, strand_of
 
@@ -28,8 +29,10 @@ class OpenSlots:
     def start(self, calls: Sequence[Call]) -> None:
         self.begun += calls
 
-    def perform(self) -> None:
-        calls, self.begun = self.begun, []
+    def perform(self, key: str | None = None) -> None:
+        """All of them, or those of one key."""
+        calls = [call for call in self.begun if key in (None, call.item.key)]
+        self.begun = [call for call in self.begun if call not in calls]
         self._inline.start(calls)
 
     def finished(self) -> list[Finished]:
@@ -46,11 +49,16 @@ class OpenSlots:
 class Hand:
     """One worker process of many, in the test's own thread."""
 
-    def __init__(self, app: Todoke, *, holds_on: bool = False) -> None:
+    def __init__(
+        self, app: Todoke, *, holds_on: bool = False, settles_beside: bool = False
+    ) -> None:
         self.runtime = Runtime(app, leases=leases(app))
         inline = InlineSlots(self.runtime.performer, app.event_loop)
         self.slots = OpenSlots(inline)
-        self._worker = self.runtime.worker(self.slots if holds_on else inline)
+        self._beside = Beside(Settler(app.database), lambda: None)
+        self._worker = self.runtime.worker(
+            self.slots if holds_on else inline, self._beside if settles_beside else None
+        )
         self.connection, self.lane_table = app.engine.connect(), app.lane_table
         self.runtime.membership.join(self.connection)
 
@@ -82,6 +90,10 @@ class Hand:
         _, rescuer = self.runtime.keepers()
         rescuer.tick(self.connection)
 
+    def settle(self) -> None:
+        """What was answered until the last tick is written; the worker hears of it at the next."""
+        self._beside.tick(self.connection)
+
     def stage(self) -> None:
         stager, _ = self.runtime.keepers()
         stager.tick(self.connection)
@@ -97,9 +109,9 @@ class Hand:
 
 
 @contextmanager
-def hands(app: Todoke, count: int, *, holds_on: bool = False) -> Iterator[list[Hand]]:
+def hands(app: Todoke, count: int, **options: bool) -> Iterator[list[Hand]]:
     with ExitStack() as stack:
-        made = [Hand(app, holds_on=holds_on) for _ in range(count)]
+        made = [Hand(app, **options) for _ in range(count)]
         for one in made:
             stack.callback(one.close)
         yield made

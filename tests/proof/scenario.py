@@ -69,6 +69,8 @@ KINDS: dict[type[Proven], list[Expected]] = {
 
 WEIGHTS = [4, 2, 4, 1, 1, 1, 2, 1]
 """How often a client draws each kind: rarely those that only wait for their next attempt."""
+CROWDED_WEIGHTS = [4, 1, 2, 4, 1, 1, 1, 1]
+"""Of one key: often those that the others have to wait for."""
 
 
 def expected() -> dict[str, list[Expected]]:

@@ -25,6 +25,7 @@ from todoke.runtime import Runtime
 from todoke.testing import Clock
 from todoke.work.call import Call
 from todoke.work.lease import RowLeases
+from todoke.work.settler import Beside, Settler
 from todoke.work.slots import Finished
 
 LEASE = 3.0
@@ -91,6 +92,7 @@ class Process:
     world: World
     name: str
     app: Todoke
+    settles_beside: bool
     runtime: Runtime = field(init=False)
     owners: set[str] = field(default_factory=set)
     actor: Actor | None = None
@@ -116,7 +118,7 @@ class Process:
             self.actor.wakes_at = 0.0
 
     def _run(self) -> None:
-        worker = self.runtime.worker(SimulatedSlots(self))
+        worker = self.runtime.worker(SimulatedSlots(self), self._beside())
         agents = [worker, *self._keepers, self.runtime.membership]
         due = dict.fromkeys(agents, 0.0)
         with self.app.engine.connect() as connection:
@@ -129,6 +131,26 @@ class Process:
                         due[agent] = self.world.now + self._late(agent, rest)
                         self._note_owner()
                 self.world.rest(min(due.values()))
+
+    def _beside(self) -> Beside | None:
+        """Where its answers are written, with the profile `throughput`: an actor of its own."""
+        if not self.settles_beside:
+            return None
+        beside = Beside(Settler(self.app.database), self.wake)
+
+        def settle() -> None:
+            with self.app.engine.connect() as connection:
+                while True:
+                    self.world.rest(self.world.now + beside.tick(connection))
+
+        settler = self.world.spawn(f"{self.name} settler", settle, self)
+
+        def wake() -> None:
+            slow = self.world.random.random() < 0.3
+            settler.wakes_at = self.world.now + (self.world.random.uniform(0, 5) if slow else 0)
+
+        beside.on_given = wake
+        return beside
 
     def _late(self, agent: Any, rest: float) -> float:
         """Keepers are busy elsewhere now and then; the lease is renewed a little off its time."""
@@ -152,7 +174,7 @@ class World:
         self.actors: list[Actor] = []
         self._lock: Connection | None = None
         self.evidence = Evidence(scenario.expected())
-        self.processes = [self._process(url, f"P{n}") for n in range(processes)]
+        self.processes = [self._process(url, n) for n in range(processes)]
         self.client_app = self._app(url, "client")
         self.client_app.migrate()
         witness.install(self.client_app, by="actor()")
@@ -302,7 +324,8 @@ class World:
     def _client(self, events: int, *, crowded: bool) -> Callable[[], None]:
         def run() -> None:
             for number in range(events):
-                kind = self.random.choices(list(scenario.KINDS), scenario.WEIGHTS)[0]
+                weights = scenario.CROWDED_WEIGHTS if crowded else scenario.WEIGHTS
+                kind = self.random.choices(list(scenario.KINDS), weights)[0]
                 case = 0 if crowded else self.random.choice((0, number))
                 self._publish(kind(case=case), give_up=self.random.random() < 0.15)
 
@@ -335,10 +358,12 @@ class World:
 
     # --- set-up ------------------------------------------------------------------------------
 
-    def _process(self, url: str, name: str) -> Process:
+    def _process(self, url: str, number: int) -> Process:
+        """Every second one settles beside its claims."""
+        name = f"P{number}"
         app = self._app(url, name)
         scenario.register(app, self._called)
-        return Process(self, name, app)
+        return Process(self, name, app, settles_beside=number % 2 == 1)
 
     def _app(self, url: str, name: str) -> Todoke:
         engine = create_engine(url, connect_args={"check_same_thread": False})

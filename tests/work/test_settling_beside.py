@@ -124,8 +124,8 @@ class Line(Settler):
             raise OperationalError("COMMIT", {}, Exception("gone"))
 
 
-def processed(number: int, lane: int = -1) -> Processed:
-    item: Any = SimpleNamespace(id=number, stream="todoke/default", lane=lane)
+def processed(number: int) -> Processed:
+    item: Any = SimpleNamespace(id=number)
     return Processed(item)
 
 
@@ -147,14 +147,13 @@ def test_a_group_is_given_up_only_once_it_is_written() -> None:
     assert (beside.busy, len(beside.written()), rung) == (False, 1, ["given", "written"])
 
 
-def test_what_is_being_written_is_known_and_keeps_its_lane(app: Todoke) -> None:
-    """OB-9: a lane must not be given away while a row of it may still be written back."""
+def test_what_is_being_written_is_known(app: Todoke) -> None:
+    """OB-4: a claim whose reply was lost frees what nobody here knows of."""
     unsettled = Unsettled(app.database, Beside(Line(), lambda: None))
-    unsettled.add(SOURCE, OWNER, processed(1, lane=7))
+    unsettled.add(SOURCE, OWNER, processed(1))
     assert list(unsettled.write(CONNECTION, no_more)) == []
-    unsettled.add(SOURCE, OWNER, processed(2, lane=8))
+    unsettled.add(SOURCE, OWNER, processed(2))
     assert unsettled.ids(SOURCE) == {1, 2}
-    assert unsettled.lanes() == {("todoke/default", 7), ("todoke/default", 8)}
     assert not unsettled.can_be_written
     assert unsettled.is_behind(1)
     assert not unsettled.is_behind(2)

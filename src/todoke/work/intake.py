@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from uuid import UUID
 
@@ -90,25 +90,16 @@ class Intake:
         """Look for streams nobody told of, at the next tick."""
         self._next_look_around = self._next_balance = _AT_ONCE
 
-    def prepare(
-        self,
-        connection: Connection,
-        owner: UUID,
-        unwritten: Callable[[], Collection[tuple[str, int]]],
-    ) -> None:
+    def prepare(self, connection: Connection, owner: UUID) -> None:
         """Know the streams there are, and have a share of their lanes."""
-
-        def busy(stream: str, lane: int) -> bool:
-            return (stream, lane) in kept or self._is_busy(stream, lane)
-
         now = self._clock.monotonic()
         if self._is_time(self._next_look_around):
             self._next_look_around = now + _LOOK_AROUND
             self._find_streams(connection)
         if self._is_time(self._next_balance) or owner != self._lanes.owner:
             self._next_balance = now + self._pace.poll
-            kept = unwritten()
-            for stream in self._lanes.tick(connection, owner, self._taps.streams, busy):
+            streams = self._taps.streams
+            for stream in self._lanes.tick(connection, owner, streams, self._is_busy):
                 self._on_lanes()
                 self._taps.wake_stream(stream)
 

@@ -1,9 +1,12 @@
-"""Order in hand: of each strand only the first runs; the next begins when the first is settled."""
+"""Order in hand: of each strand only the first runs; the next begins when the first is settled.
+
+What is to go back keeps its place until that is written: its row is ours until then, so a claim
+would find those behind it, but not itself.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -14,13 +17,14 @@ from todoke.work.settlement import Settlement
 _CROWD = 50
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
     """A claimed row, whose it is, and what it became: a call, or at once a settlement."""
 
     item: Item
     owner: UUID
     prepared: Call | Settlement
+    goes_back: bool = False
 
 
 class Runs:
@@ -31,33 +35,45 @@ class Runs:
         self._in_lane: Counter[tuple[str, int]] = Counter()
 
     def add(self, entry: Entry) -> bool:
-        """Put it behind what is in hand of its strand; True when it is the first and may begin."""
+        """Put it behind what is in hand of its strand; True when it is the first and may begin.
+
+        What goes back and comes later in the order does not keep it waiting: the two would send
+        each other back for ever.
+        """
         item = entry.item
         run = self._runs.setdefault(item.strand, deque())
-        run.append(entry)
+        place = len(run)
+        while place and run[place - 1].goes_back and run[place - 1].item.id >= item.id:
+            place -= 1
+        run.insert(place, entry)
         self._in_lane[item.stream, item.lane] += 1
-        return len(run) == 1
+        return place == 0
 
     def settled(self, item: Item) -> Entry | None:
-        """The first of its strand is settled; answers the next, which may begin."""
+        """The first of its strand is settled; answers the next, if that may begin."""
         run = self._runs.get(item.strand)
         if not run or run[0].item is not item:
             return None
-        self._leave([run.popleft()])
-        if not run:
-            del self._runs[item.strand]
-            return None
-        return run[0]
+        self._leave(run, run[0])
+        return run[0] if run and not run[0].goes_back else None
 
-    def behind(self, item: Item) -> list[Entry]:
-        """The first of its strand did not get through: take out all that waits behind it."""
+    def send_back(self, item: Item) -> list[Entry]:
+        """It did not get through: what waits behind it, which is to go back from now on."""
+        run = self._runs.get(item.strand, ())
+        past, sent = False, []
+        for entry in run:
+            if past and not entry.goes_back:
+                entry.goes_back = True
+                sent.append(entry)
+            past = past or entry.item is item
+        return sent
+
+    def went_back(self, item: Item) -> None:
+        """That is written; wherever in its strand it stood, its place is free."""
         run = self._runs.get(item.strand)
-        if not run or run[0].item is not item:
-            return []
-        rest = list(run)[1:]
-        self._leave(rest)
-        self._runs[item.strand] = deque([run[0]])
-        return rest
+        entry = next((one for one in run or () if one.item is item), None)
+        if run and entry:
+            self._leave(run, entry)
 
     def ids(self) -> list[int]:
         return [entry.item.id for run in self._runs.values() for entry in run]
@@ -71,9 +87,11 @@ class Runs:
             lane for (of, lane), rows in self._in_lane.items() if of == stream and rows >= _CROWD
         }
 
-    def _leave(self, gone: Sequence[Entry]) -> None:
-        for one in gone:
-            place = one.item.stream, one.item.lane
-            self._in_lane[place] -= 1
-            if not self._in_lane[place]:
-                del self._in_lane[place]
+    def _leave(self, run: deque[Entry], entry: Entry) -> None:
+        run.remove(entry)
+        if not run:
+            del self._runs[entry.item.strand]
+        place = entry.item.stream, entry.item.lane
+        self._in_lane[place] -= 1
+        if not self._in_lane[place]:
+            del self._in_lane[place]

@@ -18,7 +18,6 @@ from todoke.database import Database
 from todoke.telemetry import log
 from todoke.work.conclude import describe
 from todoke.work.settlement import Dead, Settled, Settlement
-from todoke.work.strand import UNORDERED
 from todoke.work.stream import Source
 
 _IDLE = 1.0
@@ -167,12 +166,6 @@ class Unsettled:
 
     def ids(self, source: Source) -> set[int]:
         return {one.item.id for of, one in self._all() if of is source}
-
-    def lanes(self) -> set[tuple[str, int]]:
-        """Lanes with rows that are still to be written back: they must not be given away."""
-        return {
-            (one.item.stream, one.item.lane) for _, one in self._all() if one.item.lane != UNORDERED
-        }
 
     def _all(self) -> Iterator[tuple[Source, Settlement]]:
         for (source, _), settlements in self._waiting.items():

@@ -59,14 +59,23 @@ class Strands:
         """True when it may begin at once."""
         return not entry.item.ordered or self.runs.add(entry)
 
-    def take_along(self, group: list[Settlement]) -> list[Entry]:
-        """What waits in hand behind an item that did not get through goes back with it."""
+    def add_returning(self, item: Item, owner: UUID) -> None:
+        """It was claimed and cannot be taken in: nothing behind it may begin before it is back."""
+        if item.ordered:
+            self.runs.add(Entry(item, owner, HandedBack(item), goes_back=True))
+
+    def take_along(self, group: list[Settlement], owner: UUID) -> list[Entry]:
+        """What waits in hand behind an item that did not get through goes back with it.
+
+        Answers all of it. What was claimed under another name than the group's is not in the group:
+        after a lost lease a row may wait behind an older attempt.
+        """
         taken = []
         for settlement in list(group):
             if settlement.item.ordered and not self._settling.opens(settlement):
                 back = HandedBack if isinstance(settlement, HandedBack) else Held
-                behind = self.runs.behind(settlement.item)
-                group.extend(back(entry.item) for entry in behind)
+                behind = self.runs.send_back(settlement.item)
+                group.extend(back(entry.item) for entry in behind if entry.owner == owner)
                 taken += behind
         return taken
 
@@ -75,11 +84,11 @@ class Strands:
         return self.runs.settled(item) if item.ordered else None
 
     def stop(self, item: Item) -> list[Entry]:
-        """It was not settled by us: what waits behind it, which must not begin."""
+        """It is not ours any more, and not settled: what waits behind it, which must not begin."""
         if not item.ordered:
             return []
-        behind = self.runs.behind(item)
-        self.runs.settled(item)
+        behind = self.runs.send_back(item)
+        self.runs.went_back(item)
         return behind
 
     def note_passed(self, item: Item) -> None:

@@ -71,7 +71,7 @@ class Worker:
         if self.stopping or owner is None:
             return self._intake.rest()
         self._free_strays(connection)
-        self._intake.prepare(connection, owner, self._unsettled.lanes)
+        self._intake.prepare(connection, owner)
         found = self._claim_round(connection, owner)
         self._settle(connection)
         return 0.0 if found or self._unsettled.can_be_written else self._intake.rest()
@@ -173,8 +173,9 @@ class Worker:
             if beyond:
                 self._counts["held"] += source.strands.hold_back(connection, owner, beyond)
         except Exception:
-            back = (*beyond, *items[admitted:])
-            self._unsettled.add(source, owner, *map(HandedBack, back))
+            for item in (*beyond, *items[admitted:]):
+                source.strands.add_returning(item, owner)
+                self._unsettled.add(source, owner, HandedBack(item))
             raise
         finally:
             for item in (*beyond, *items[admitted:]):
@@ -263,8 +264,10 @@ class Worker:
         source, settlements = group.source, group.settlements
         if any(type(one) is not Processed for one in settlements):
             settlements[:] = [source.settling.spared(one) for one in settlements]
-            for entry in source.strands.take_along(settlements):
+            for entry in source.strands.take_along(settlements, group.owner):
                 self._forget(source, entry)
+                if entry.owner != group.owner:
+                    self._unsettled.add(source, entry.owner, HandedBack(entry.item))
 
     def _note_settled(self, group: Group) -> None:
         source, settled = group.source, group.settled

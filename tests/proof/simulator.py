@@ -9,7 +9,7 @@ open transactions are rolled back, all else it knew is forgotten.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -19,16 +19,11 @@ from sqlalchemy.orm import Session
 
 from tests.proof import scenario, witness
 from tests.proof.evidence import Called, Evidence, Published, Told
+from tests.proof.simulated import LEASE, Actor, Process
 from todoke import Settings, Todoke, crash
 from todoke.databases.sqlite import prepare
-from todoke.runtime import Runtime
 from todoke.testing import Clock
-from todoke.work.call import Call
-from todoke.work.lease import RowLeases
-from todoke.work.settler import Beside, Settler
-from todoke.work.slots import Finished
 
-LEASE = 3.0
 SETTINGS = {
     "lease.duration": f"{LEASE}s",
     "lease.renew": "2s",
@@ -43,126 +38,6 @@ CROWDED = 4
 
 class Rollback(Exception):
     """A client changes its mind."""
-
-
-@dataclass(eq=False)
-class Actor:
-    """Something that runs until it yields."""
-
-    name: str
-    process: Process | None
-    thread: greenlet
-    wakes_at: float = 0.0
-    waits_for_lock: bool = False
-
-
-class SimulatedSlots:
-    """Each call becomes an actor of its process."""
-
-    def __init__(self, process: Process) -> None:
-        self._process, self._answers = process, list[Finished]()
-
-    def start(self, calls: Sequence[Call]) -> None:
-        for call in calls:
-            self._process.world.spawn(f"{call.handler.name}", self._run(call), self._process)
-
-    def finished(self) -> list[Finished]:
-        answers, self._answers = self._answers, []
-        return answers
-
-    def withdraw(self) -> list[Call]:
-        return []
-
-    def close(self) -> None:
-        pass
-
-    def _run(self, call: Call) -> Callable[[], None]:
-        def run() -> None:
-            answer = self._process.runtime.performer.perform(call)
-            self._answers.append((call, answer))
-            self._process.wake()
-
-        return run
-
-
-@dataclass(eq=False)
-class Process:
-    """A worker process: the application's real agents, ticked in random order."""
-
-    world: World
-    name: str
-    app: Todoke
-    settles_beside: bool
-    runtime: Runtime = field(init=False)
-    owners: set[str] = field(default_factory=set)
-    actor: Actor | None = None
-
-    def __post_init__(self) -> None:
-        free = self.app.freed_with_a_process
-        leases = RowLeases(self.app.worker_table, self.app.database, LEASE, *free)
-        self.runtime = Runtime(self.app, leases=leases)
-        self._keepers = self.runtime.keepers()
-        # Its actors share one thread, so none may wait there for another.
-        self.runtime.performer.queues_up = False
-
-    def start(self) -> None:
-        """Start anew: nothing is left of what it knew but its statements."""
-        self.runtime.membership.id = None
-        self.runtime.membership.living = {}
-        # The rare search for rows of unknown owners would only hide what should not be there.
-        self._keepers[1]._next_search = float("inf")
-        self.actor = self.world.spawn(self.name, self._run, self)
-
-    def wake(self) -> None:
-        if self.actor is not None:
-            self.actor.wakes_at = 0.0
-
-    def _run(self) -> None:
-        worker = self.runtime.worker(SimulatedSlots(self), self._beside())
-        agents = [worker, *self._keepers, self.runtime.membership]
-        due = dict.fromkeys(agents, 0.0)
-        with self.app.engine.connect() as connection:
-            self.runtime.membership.join(connection)
-            self._note_owner()
-            while True:
-                for agent in self.world.shuffled(agents):
-                    if agent is worker or due[agent] <= self.world.now:
-                        rest = agent.tick(connection)
-                        due[agent] = self.world.now + self._late(agent, rest)
-                        self._note_owner()
-                self.world.rest(min(due.values()))
-
-    def _beside(self) -> Beside | None:
-        """Where its answers are written, with the profile `throughput`: an actor of its own."""
-        if not self.settles_beside:
-            return None
-        beside = Beside(Settler(self.app.database), self.wake)
-
-        def settle() -> None:
-            with self.app.engine.connect() as connection:
-                while True:
-                    self.world.rest(self.world.now + beside.tick(connection))
-
-        settler = self.world.spawn(f"{self.name} settler", settle, self)
-
-        def wake() -> None:
-            slow = self.world.random.random() < 0.3
-            settler.wakes_at = self.world.now + (self.world.random.uniform(0, 5) if slow else 0)
-
-        beside.on_given = wake
-        return beside
-
-    def _late(self, agent: Any, rest: float) -> float:
-        """Keepers are busy elsewhere now and then; the lease is renewed a little off its time."""
-        if agent in self._keepers:
-            return rest * self.world.random.uniform(1, 4)
-        if agent is self.runtime.membership:
-            return rest * self.world.random.uniform(0.7, 1.3)
-        return rest
-
-    def _note_owner(self) -> None:
-        if (owner := self.runtime.membership.id) is not None:
-            self.owners.add(owner.hex)
 
 
 class World:

@@ -237,6 +237,7 @@ class Runtime:
             self.handlers.followers_for,
             app.ring,
         )
+        strands = Strands(outbox, lanes)
         relay = Relay(
             served,
             self.handlers.registers,
@@ -245,11 +246,12 @@ class Runtime:
             self._desk(outbox, grace),
             land,
             self._has_deliveries,
+            strands.runs.prepared,
             grace,
         )
         consumer = Consumer(served, self._living, self._desk(inbox, grace), grace)
         return relay, [
-            Source(app.claims[0], outbox, relay, Strands(outbox, lanes)),
+            Source(app.claims[0], outbox, relay, strands),
             Source(app.claims[1], inbox, consumer, Strands(inbox, lanes), has_destinations=True),
         ]
 

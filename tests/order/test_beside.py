@@ -1,11 +1,11 @@
-"""Order while answers are written beside the claims: what is not written yet keeps its place."""
+"""While answers are written beside the claims, what is not written yet still counts as in hand."""
 
 from __future__ import annotations
 
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from tests.application import living, publish, statuses
+from tests.application import living, publish, register, statuses
 from tests.order.hands import Hand, hands, lane_owners, walker_in
 from tests.order.walks import STREAM, WAYS, Journal, barriers, listen, steps
 from todoke import Todoke, TransientError
@@ -100,6 +100,48 @@ def test_a_row_claimed_anew_behind_its_own_older_attempt_is_not_lost(
         worker.settle()
         work(worker, clock)
         assert (journal.of("a"), journal.of("b"), living(app)) == ([1], [1, 1], [])
+
+
+def test_nothing_is_handled_in_place_before_deliveries_that_are_not_written_yet(
+    app: Todoke, journal: Journal, clock: Clock
+) -> None:
+    """OB-9 OB-10: the event before it goes to several handlers, one of which is gone by now."""
+    listen(app, journal)
+    register(app, 3, walked=["count"])
+    publish(app, *steps("a", 1))
+    with hands(app, 1, holds_on=True, settles_beside=True) as (worker,):
+        worker.tick(20)
+        clock.advance("4s")
+        worker.renew()
+        publish(app, *steps("a", 2))
+        worker.tick(20)
+        worker.settle()
+        work(worker, clock)
+        worker.stop()
+    assert journal.of("a") == [1, 2]
+
+
+def test_a_suspect_is_alone_until_it_is_written_that_it_survived(
+    app: Todoke, journal: Journal, clock: Clock
+) -> None:
+    """OB-7: who came after it might kill the process, and the suspect would be blamed."""
+    listen(app, journal)
+    publish(app, *steps("a", 1))
+    with hands(app, 1, holds_on=True) as (dying,):
+        dying.tick(20)
+        clock.advance("16s")
+    with hands(app, 1, holds_on=True, settles_beside=True) as (worker,):
+        worker.rescue()
+        worker.tick(20)
+        publish(app, *steps("b", 1))
+        worker.slots.perform()
+        worker.tick(20)
+        assert [row.owner for row in living(app)] == [worker.id, None]
+        worker.settle()
+        worker.tick(20)
+        assert [row.owner for row in living(app)] == [worker.id]
+        worker.stop()
+    assert journal.seen == [("a", 1)]
 
 
 def test_a_lane_is_kept_until_its_answers_are_written(app: Todoke, journal: Journal) -> None:

@@ -108,7 +108,14 @@ def test_what_a_stopping_worker_has_not_finished_goes_back(app: Todoke) -> None:
 
 # --- the agent by itself ---------------------------------------------------------------------
 
-SOURCE: Any = object()
+
+class Events:
+    """Where they come from, as far as it matters here."""
+
+    name = "event"
+
+
+SOURCE: Any = Events()
 CONNECTION: Any = None
 OWNER = uuid4()
 
@@ -153,7 +160,8 @@ def test_what_is_being_written_is_known(app: Todoke) -> None:
     unsettled.add(SOURCE, OWNER, processed(1))
     assert list(unsettled.write(CONNECTION, no_more)) == []
     unsettled.add(SOURCE, OWNER, processed(2))
-    assert unsettled.ids(SOURCE) == {1, 2}
+    assert unsettled.ids(SOURCE.name) == {1, 2}
+    assert unsettled.holds((SOURCE.name, 1))
     assert not unsettled.can_be_written
     assert unsettled.is_behind(1)
     assert not unsettled.is_behind(2)

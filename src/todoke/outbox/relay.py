@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -16,6 +17,19 @@ from todoke.work.settlement import Dead, Later, Processed, Settlement
 
 Land = Callable[[Connection, Item, Mapping[str, str]], None]
 HasDeliveries = Callable[[str], bool]
+InHand = Callable[[], Iterable[Call | Settlement]]
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """What is to be written along with the settling of an event that becomes deliveries."""
+
+    land: Land
+    item: Item
+    handlers: Mapping[str, str]
+
+    def __call__(self, connection: Connection) -> None:
+        self.land(connection, self.item, self.handlers)
 
 
 class Relay:
@@ -30,12 +44,13 @@ class Relay:
         desk: Desk,
         land: Land,
         has_deliveries: HasDeliveries,
+        in_hand: InHand,
         grace: float,
     ) -> None:
         self._handlers, self._registers, self._living = handlers, registers, living
         self._refresh = refresh
         self._desk, self._land, self._grace = desk, land, grace
-        self.in_place = InPlace(has_deliveries)
+        self.in_place = InPlace(has_deliveries, in_hand)
         self._as_of: Mapping[UUID, Service] | None = None
         self._known: dict[tuple[str, str], dict[str, str]] = {}
 
@@ -55,7 +70,7 @@ class Relay:
         ):
             return self._desk.call(item, self._handlers[only], owner)
         self.in_place.note_landing(streams)
-        return Processed(item, then=lambda connection: self._land(connection, item, streams))
+        return Processed(item, then=Deliveries(self._land, item, streams))
 
     def _handlers_of(self, item: Item) -> dict[str, str]:
         """Of this process and of the others: one that was just deployed is not passed over."""
@@ -81,17 +96,17 @@ class Relay:
 class InPlace:
     """Whether a handler may be called in place, or its event must queue up as a delivery.
 
-    An event that went to several handlers has left deliveries. Where the next goes to one of them
-    only, what is left comes first. That is looked up once for lanes just taken over; from then on
-    nobody else makes deliveries from them.
+    An event that went to several handlers has left deliveries, or is about to. Where the next goes
+    to one of them only, what is left comes first. That is looked up once for lanes just taken over;
+    from then on nobody else makes deliveries from them.
     """
 
-    def __init__(self, has_deliveries: HasDeliveries) -> None:
-        self._has_deliveries = has_deliveries
+    def __init__(self, has_deliveries: HasDeliveries, in_hand: InHand) -> None:
+        self._has_deliveries, self._in_hand = has_deliveries, in_hand
         self._clear: set[str] = set()
 
     def may_call(self, handler: str) -> bool:
-        if handler not in self._clear and not self._has_deliveries(handler):
+        if handler not in self._clear and not self._has_left(handler):
             self._clear.add(handler)
         return handler in self._clear
 
@@ -101,3 +116,15 @@ class InPlace:
     def forget(self) -> None:
         """Lanes were taken over: their former owner may have left deliveries."""
         self._clear.clear()
+
+    def _has_left(self, handler: str) -> bool:
+        """Asked in this order: what is in hand now may be written at any moment."""
+        return handler in self._to_be_written() or self._has_deliveries(handler)
+
+    def _to_be_written(self) -> Collection[str]:
+        return {
+            handler
+            for one in self._in_hand()
+            if isinstance(one, Processed) and isinstance(one.then, Deliveries)
+            for handler in one.then.handlers
+        }

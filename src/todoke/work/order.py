@@ -7,6 +7,7 @@ would find those behind it, but not itself.
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -77,6 +78,10 @@ class Runs:
 
     def ids(self) -> list[int]:
         return [entry.item.id for run in self._runs.values() for entry in run]
+
+    def prepared(self) -> Iterator[Call | Settlement]:
+        """What became of all that is in hand."""
+        return (entry.prepared for run in self._runs.values() for entry in run)
 
     def is_busy(self, stream: str, lane: int) -> bool:
         return self._in_lane[stream, lane] > 0

@@ -164,8 +164,12 @@ class Unsettled:
                 self.add(group.source, group.owner, *group.settlements)
             self._beside = None
 
-    def ids(self, source: Source) -> set[int]:
-        return {one.item.id for of, one in self._all() if of is source}
+    def ids(self, source: str) -> set[int]:
+        return {one.item.id for of, one in self._all() if of.name == source}
+
+    def holds(self, place: tuple[str, int]) -> bool:
+        source, row = place
+        return row in self.ids(source)
 
     def _all(self) -> Iterator[tuple[Source, Settlement]]:
         for (source, _), settlements in self._waiting.items():

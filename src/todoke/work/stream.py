@@ -181,7 +181,7 @@ class Hands:
     def ids(self, source: Source) -> list[int]:
         return [row for name, row in self._calls if name == source.name]
 
-    def holds(self, place: tuple[str, int] | None) -> bool:
+    def holds(self, place: tuple[str, int]) -> bool:
         return place in self._calls
 
     def take(self, source: Source, call: Call) -> None:

@@ -122,7 +122,7 @@ class Worker:
     # --- claiming ----------------------------------------------------------------------------
 
     def _claim_round(self, connection: Connection, owner: UUID) -> bool:
-        if self._hands.holds(self._lonely) or self._unsettled.is_behind(self._intake.batch):
+        if self._is_lonely() or self._unsettled.is_behind(self._intake.batch):
             return False
         # After a suspect comes an ordinary round: suspects must not starve the others.
         found, self._lonely = self._lonely is not None, None
@@ -135,6 +135,11 @@ class Worker:
             self._take_in(connection, source, items, owner)
             found = True
         return found
+
+    def _is_lonely(self) -> bool:
+        """A suspect is in hand; until it is written that it survived, a crash would be its own."""
+        lonely = self._lonely
+        return lonely is not None and (self._hands.holds(lonely) or self._unsettled.holds(lonely))
 
     def _claim_suspect(self, connection: Connection, owner: UUID) -> bool:
         claimed = self._intake.claim_suspect(connection, owner)
@@ -151,7 +156,7 @@ class Worker:
             return
         for source in self._sources:
             in_hand = {*self._hands.ids(source), *source.strands.runs.ids()}
-            known = in_hand | self._unsettled.ids(source)
+            known = in_hand | self._unsettled.ids(source.name)
             freed = source.claims.free_strays(connection, self._intake.unsure_of, known)
             self._counts["handed_back"] += freed
         unsure_of, streams = self._intake.unsure_of, self._intake.streams

@@ -7,7 +7,7 @@ would find those behind it, but not itself.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -51,30 +51,35 @@ class Runs:
         return place == 0
 
     def settled(self, item: Item) -> Entry | None:
-        """The first of its strand is settled; answers the next, if that may begin."""
-        run = self._runs.get(item.strand)
-        if not run or run[0].item is not item:
-            return None
-        self._leave(run, run[0])
-        return run[0] if run and not run[0].goes_back else None
+        """It is settled; answers the next of its strand, if that may begin now."""
+        run: Sequence[Entry] = self._runs.get(item.strand, ())
+        was_first = bool(run) and run[0].item is item
+        self.leave(item)
+        return run[0] if was_first and run and not run[0].goes_back else None
 
     def send_back(self, item: Item) -> list[Entry]:
         """It did not get through: what waits behind it, which is to go back from now on."""
-        run = self._runs.get(item.strand, ())
         past, sent = False, []
-        for entry in run:
+        for entry in self._runs.get(item.strand, ()):
             if past and not entry.goes_back:
                 entry.goes_back = True
                 sent.append(entry)
             past = past or entry.item is item
         return sent
 
-    def went_back(self, item: Item) -> None:
-        """That is written; wherever in its strand it stood, its place is free."""
+    def leave(self, item: Item) -> None:
+        """It is written what became of it: its place, wherever in its strand, is free."""
         run = self._runs.get(item.strand)
         entry = next((one for one in run or () if one.item is item), None)
-        if run and entry:
-            self._leave(run, entry)
+        if not run or not entry:
+            return
+        run.remove(entry)
+        if not run:
+            del self._runs[item.strand]
+        place = item.stream, item.lane
+        self._in_lane[place] -= 1
+        if not self._in_lane[place]:
+            del self._in_lane[place]
 
     def ids(self) -> list[int]:
         return [entry.item.id for run in self._runs.values() for entry in run]
@@ -91,12 +96,3 @@ class Runs:
         return {
             lane for (of, lane), rows in self._in_lane.items() if of == stream and rows >= _CROWD
         }
-
-    def _leave(self, run: deque[Entry], entry: Entry) -> None:
-        run.remove(entry)
-        if not run:
-            del self._runs[entry.item.strand]
-        place = entry.item.stream, entry.item.lane
-        self._in_lane[place] -= 1
-        if not self._in_lane[place]:
-            del self._in_lane[place]

@@ -88,7 +88,7 @@ class Strands:
         if not item.ordered:
             return []
         behind = self.runs.send_back(item)
-        self.runs.went_back(item)
+        self.runs.leave(item)
         return behind
 
     def note_passed(self, item: Item) -> None:

@@ -89,6 +89,12 @@ def _freed_by_a_stranger(evidence: Evidence) -> None:
     evidence.witnessed[3] = Witnessed("processed", "outbox", 1, "w1", 2, by="w1")
 
 
+def _made_ready_by_a_stranger(evidence: Evidence) -> None:
+    evidence.witnessed.insert(1, Witnessed("freed", "outbox", 1, "w1", 1, "ready", by="w2"))
+    evidence.witnessed.insert(2, Witnessed("claimed", "outbox", 1, "w1", 2))
+    evidence.witnessed[3] = Witnessed("processed", "outbox", 1, "w1", 2, by="w1")
+
+
 def _attempt_not_counted(evidence: Evidence) -> None:
     evidence.witnessed[1:1] = [
         Witnessed("freed", "outbox", 1, "w1", 1, "later", by="w1"),
@@ -129,6 +135,7 @@ def _letter_without_attempts(evidence: Evidence) -> None:
         (_settled_without_effect, TWICE),
         (_late_finisher_wrote, UNFENCED),
         (_freed_by_a_stranger, UNFENCED),
+        (_made_ready_by_a_stranger, UNFENCED),
         (_attempt_not_counted, UNFENCED),
         (_claimed_by_two, UNFENCED),
         (_in_two_places, PLACES),
@@ -142,3 +149,15 @@ def test_a_bad_history_is_called_by_its_name(spoil: object, invariant: str) -> N
     evidence = good()
     spoil(evidence)  # type: ignore[operator]
     assert invariant in {one.invariant for one in verify(evidence)}
+
+
+def test_a_rescue_may_make_ready_what_only_waited_behind_another() -> None:
+    """OB-9 OB-7: it cannot have begun, and as a suspect it would overtake."""
+    evidence = good()
+    evidence.witnessed += [
+        Witnessed("claimed", "outbox", 8, "w1", 1),
+        Witnessed("claimed", "outbox", 9, "w1", 1),
+        Witnessed("freed", "outbox", 8, "w1", 1, "ready", by="w1"),
+        Witnessed("freed", "outbox", 9, "w1", 1, "ready", by="w2"),
+    ]
+    assert UNFENCED not in {one.invariant for one in verify(evidence)}

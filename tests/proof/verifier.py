@@ -114,11 +114,29 @@ def _fenced(evidence: Evidence) -> Iterator[Violation]:
     rows: defaultdict[tuple[str, int], list[Witnessed]] = defaultdict(list)
     for one in evidence.witnessed:
         rows[one.place, one.row].append(one)
+    behind = _freed_behind_another(evidence.witnessed)
     for (place, number), seen in rows.items():
-        yield from _fenced_row(f"{place} row {number}", seen)
+        yield from _fenced_row(f"{place} row {number}", seen, behind)
 
 
-def _fenced_row(name: str, seen: list[Witnessed]) -> Iterator[Violation]:
+def _freed_behind_another(witnessed: list[Witnessed]) -> set[int]:
+    """Those that became ready while an earlier one of their table was free, by identity.
+
+    They cannot have begun, so a rescue leaves them as they were: a suspect would overtake.
+    """
+    free: defaultdict[str, set[int]] = defaultdict(set)
+    behind = set()
+    for one in witnessed:
+        if one.what == "freed":
+            if one.state == "ready" and any(row < one.row for row in free[one.place]):
+                behind.add(id(one))
+            free[one.place].add(one.row)
+        else:
+            free[one.place].discard(one.row)
+    return behind
+
+
+def _fenced_row(name: str, seen: list[Witnessed], behind: set[int]) -> Iterator[Violation]:
     holder: Witnessed | None = None
     highest = 0
     for one in seen:
@@ -135,7 +153,7 @@ def _fenced_row(name: str, seen: list[Witnessed]) -> Iterator[Violation]:
             yield Violation(
                 UNFENCED, name, f"{one.what} by attempt {one.attempt}, not the holder's"
             )
-        elif one.by is not None and one.by != one.owner and not _is_rescue(one):
+        elif one.by not in (None, one.owner) and not (_is_rescue(one) or id(one) in behind):
             yield Violation(UNFENCED, name, f"{one.what} by {one.by}, held by {one.owner}")
         holder = None
 

@@ -38,8 +38,8 @@ def tables(url: str) -> Tables:
     app = Todoke(url, settings=Settings({}, environment={}))
     quoted = app.database.engine(app.url, 1).dialect.identifier_preparer.quote
     claimed = list(Item._fields)
-    (message,) = app.outbox.messages([Measured(order_id=0)], "todoke")
-    stored = app.outbox.row(message).values
+    (row,) = app.outbox.rows(app.outbox.messages([Measured(order_id=0)], "todoke"))
+    stored = row.values
     return Tables(
         live=app.outbox_table.live.fullname,
         history=app.outbox_table.history.fullname,

@@ -278,7 +278,7 @@ class Runtime:
 
     def _then(self, events: Sequence[Event], handler: Handler, item: Item) -> Then:
         outbox = self._app.outbox
-        rows = [outbox.row(message) for message in outbox.messages(events, handler.context)]
+        rows = outbox.rows(outbox.messages(events, handler.context))
         return partial(outbox.write, rows=rows)
 
     def _living_now(self) -> set[UUID]:

@@ -64,19 +64,25 @@ class Outbox:
             for event, one in zip(events, drawn, strict=True)
         ]
 
-    def row(
+    def rows(
         self,
-        message: Message[Event],
+        messages: Sequence[Message[Event]],
         *,
         delay: Duration | datetime | None = None,
         expires: Duration | None = None,
         locked: bool = False,
-    ) -> Row:
-        kind = type(message.data)
+    ) -> list[Row]:
         wait = _wait(delay, self.database.clock)
-        limit = kind.declared.expires if expires is None else duration(expires, "expires")
-        common = shared(kind, message.context, delayed=wait > 0)
+        limit = None if expires is None else duration(expires, "expires")
+        return [self._row(message, wait, limit, locked) for message in messages]
+
+    def _row(
+        self, message: Message[Event], wait: float, limit: timedelta | None, locked: bool
+    ) -> Row:
+        event = message.data
+        common = shared(type(event), message.context, delayed=wait > 0)
         stream, ordered = common["stream"], common["ordered"]
+        limit = event.declared.expires if limit is None else limit
         return Row(
             common,
             wait,
@@ -84,7 +90,7 @@ class Outbox:
             message.id,
             message.key,
             **place_of(stream, message.aggregate, message.key, None, ordered=ordered),
-            body=self._body(message.data),
+            body=self._body(event),
             headers=codec.dump_headers(message.headers),
             trace_context=message.trace_context,
             deliver_before=None if limit is None else message.created_at + limit,

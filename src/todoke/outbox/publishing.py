@@ -30,13 +30,13 @@ class Publishing:
     ) -> Any:
         (message,) = self._outbox.messages([event], context, headers=headers)
         call = f"publish({type(event).__name__})"
-        return self._hand_over(tx, [self._outbox.row(message, **options)], message, call)
+        return self._hand_over(tx, self._outbox.rows([message], **options), message, call)
 
     def many(
         self, tx: SyncTx | AsyncTx, events: Iterable[Event], context: str, **options: Any
     ) -> Any:
         messages = self._outbox.messages(list(events), context)
-        rows = [self._outbox.row(message, **options) for message in messages]
+        rows = self._outbox.rows(messages, **options)
         return self._hand_over(tx, rows, messages, "publish_all")
 
     def _hand_over(self, tx: SyncTx | AsyncTx, rows: list[Row], answer: Any, call: str) -> Any:

@@ -17,6 +17,8 @@ OnRing: TypeAlias = Callable[[Hints], None]
 Happened: TypeAlias = Callable[[], bool]
 
 EVERYWHERE: Hints = frozenset()
+SOMEBODY: Hints = frozenset({"?"})
+"""Somebody has committed, perhaps the one who is woken: its own connection can tell."""
 
 _STAR = "*"
 _MOST_HINTS, _MOST_BYTES = 40, 7000  # PostgreSQL carries less than 8,000 bytes

@@ -208,6 +208,13 @@ class Database(ABC):
         """How a statement that has found a row names it to itself."""
         return table.c.id
 
+    def others_committed(self, connection: Connection) -> bool:
+        """Since this was last asked, somebody has on another connection; True where none can tell.
+
+        Asked outside of a transaction.
+        """
+        return True
+
     def copier(self, connection: Connection) -> Copy | None:
         """Streams many rows into a table; None where they are to be inserted."""
         return None

@@ -12,6 +12,7 @@ from tests.application import letters, publish
 from tests.order.hands import Hand, hands, lane_owners, seconds_pass, walker_in
 from tests.order.walks import STREAM, Journal, Walked, listen, states, steps
 from todoke import Todoke
+from todoke.bell import SOMEBODY
 from todoke.hint import hint_of
 from todoke.testing import Clock
 from todoke.work.claim import Claims
@@ -110,18 +111,44 @@ def test_a_stream_nobody_knew_of_is_looked_for_when_it_is_rung_for(
         _rest(clock, [alone])
         publish(app, *steps("a", 1, kind=WalkedElsewhere))
         alone.ring(hint_of("event", "elsewhere/default", 5))
-        for _ in range(LANES):
-            alone.go_on()
+        _look_everywhere(alone)
         assert set(lane_owners(app, "elsewhere/default").values()) == {alone.id}
         assert [letter.code for letter in letters(app)] == ["NO_HANDLER"]
+
+
+def test_a_worker_is_not_woken_by_its_own_commits(
+    app: Todoke, journal: Journal, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OB-12 design 12: SQLite's ear hears commits, and a busy worker commits all the time"""
+    listen(app, journal)
+    with hands(app, 1) as (alone,):
+        _rest(clock, [alone])
+        publish(app, *steps("a", 1))
+        alone.ring(*SOMEBODY)
+        _look_everywhere(alone)
+        assert journal.of("a") == [1]
+        assert states(app) == []
+        with _looks(monkeypatch) as looks:
+            alone.ring(*SOMEBODY)
+            assert bool(looks) == (app.database.kind != "sqlite")
+        _look_everywhere(alone)
+        publish(app, *steps("a", 2))
+        alone.ring(*SOMEBODY)
+        _look_everywhere(alone)
+        assert journal.of("a") == [1, 2]
 
 
 def _rest(clock: Clock, workers: list[Hand]) -> None:
     """Until they share the lanes, and have looked into all of them and found nothing."""
     seconds_pass(clock, workers, 3)
     for one in workers:
-        for _ in range(LANES):
-            one.go_on()
+        _look_everywhere(one)
+
+
+def _look_everywhere(worker: Hand) -> None:
+    """It looks on for as long as it has not seen all its lanes."""
+    for _ in range(LANES):
+        worker.go_on()
 
 
 def _owner_first(app: Todoke, two: list[Hand], lane: int) -> tuple[Hand, Hand]:

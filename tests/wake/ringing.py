@@ -12,7 +12,7 @@ from sqlalchemy import make_url
 from tests.application import application
 from tests.waiting import until
 from todoke import Todoke
-from todoke.bell import EVERYWHERE, Bell, Ear, Hints
+from todoke.bell import EVERYWHERE, SOMEBODY, Bell, Ear, Hints
 from todoke.databases.bells import bell_for, ear_for
 from todoke.hint import without_lane
 from todoke.outbox.publish import Outbox
@@ -49,8 +49,9 @@ class Heard:
         self._then, self._listening = then, threading.Event()
 
     def note(self, hints: Hints) -> None:
-        hints = frozenset(without_lane(hint) for hint in hints)
-        if hints == EVERYWHERE and not self._listening.is_set():
+        if hints != SOMEBODY:
+            hints = frozenset(without_lane(hint) for hint in hints)
+        if hints in (EVERYWHERE, SOMEBODY) and not self._listening.is_set():
             self._listening.set()
             return
         self._then()

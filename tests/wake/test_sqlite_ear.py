@@ -11,7 +11,7 @@ from sqlalchemy import text
 from tests.application import Placed, application, publish
 from tests.waiting import until
 from tests.wake.ringing import Heard, listener, ringing_application
-from todoke.bell import EVERYWHERE
+from todoke.bell import SOMEBODY
 from todoke.databases.sqlite_bell import SqliteEar
 
 
@@ -21,7 +21,7 @@ def test_a_commit_is_heard(sqlite_database: str) -> None:
         for number in range(5):
             publish(app, Placed(order_id=number))
             until(lambda: len(heard.rings) == number + 1)  # noqa: B023
-    assert set(heard.rings) == {EVERYWHERE}
+    assert set(heard.rings) == {SOMEBODY}
 
 
 def test_a_rollback_and_a_read_are_not_heard(sqlite_database: str) -> None:
@@ -35,6 +35,19 @@ def test_a_rollback_and_a_read_are_not_heard(sqlite_database: str) -> None:
         publish(app, Placed(order_id=2))
         until(lambda: heard.rings)
     assert len(heard.rings) == 1
+
+
+def test_a_connection_knows_the_commits_of_others(sqlite_database: str) -> None:
+    """design 12: whose commit it was, the ear cannot tell"""
+    with application(sqlite_database) as app, app.engine.connect() as mine:
+        assert app.database.others_committed(mine)  # nothing is known yet
+        assert not app.database.others_committed(mine)
+        app.publish(mine, Placed(order_id=1))
+        mine.commit()
+        assert not app.database.others_committed(mine)
+        publish(app, Placed(order_id=2))
+        assert app.database.others_committed(mine)
+        assert not app.database.others_committed(mine)
 
 
 def test_the_ear_keeps_no_read_transaction_open(sqlite_database: str) -> None:

@@ -38,7 +38,7 @@ from todoke.database import READ_ONLY, Database, Moment
 from todoke.errors import InvalidOption
 
 _FORMAT = "%Y-%m-%d %H:%M:%f"
-
+_SEEN = "todoke_seen"
 
 # How long to wait for another who opens the same new file; three seconds in all.
 _PAUSES = (0.01,) * 20 + (0.1,) * 28
@@ -109,6 +109,15 @@ class Sqlite(Database):
 
     def lock_strands(self, connection: Connection, strands: Sequence[int]) -> None:
         pass  # the transaction is the only one that writes
+
+    def others_committed(self, connection: Connection) -> bool:
+        driver: Any = connection.connection.driver_connection
+        try:
+            version = driver.execute("PRAGMA data_version").fetchall()
+        except sqlite3.OperationalError:
+            return True
+        seen, connection.info[_SEEN] = connection.info.get(_SEEN), version
+        return bool(version != seen)
 
     def session_mark(self, connection: Connection) -> Any:
         driver = connection.connection.driver_connection

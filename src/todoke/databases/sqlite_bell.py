@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from todoke.bell import EVERYWHERE, OnRing
+from todoke.bell import SOMEBODY, OnRing
 from todoke.telemetry import log
 
 INTERVAL = 0.02
@@ -76,7 +76,7 @@ class SqliteEar:
             if version is not None and version != seen:
                 seen = version
                 self._recover()
-                self._on_ring(EVERYWHERE)
+                self._on_ring(SOMEBODY)
 
     def _which_file(self) -> tuple[int, int]:
         found = self._path.stat()

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from todoke.bell import EVERYWHERE, SOMEBODY
 from todoke.database import Database
 from todoke.hint import parts_of
 from todoke.work.claim import Suspects
@@ -71,11 +72,15 @@ class Intake:
         """From any thread: look at the next tick, into these streams or into all."""
         self._rings.append(frozenset(hints))
 
-    def hear(self) -> None:
+    def hear(self, connection: Connection) -> None:
         """Take note of what was rung since the last tick, before anything is claimed."""
-        self._was_rung = bool(self._rings) and all(self._rings)
-        while self._rings:
-            hints = self._rings.popleft()
+        rings = [self._rings.popleft() for _ in range(len(self._rings))]
+        if SOMEBODY in rings:
+            # A busy worker commits all the time: it would wake itself, to look everywhere.
+            others = [EVERYWHERE] if self._database.others_committed(connection) else []
+            rings = [hints for hints in rings if hints != SOMEBODY] + others
+        self._was_rung = bool(rings) and all(rings)
+        for hints in rings:
             if any(self._is_news(parts_of(hint)[-1]) for hint in hints):
                 self.look_around()
             self._taps.wake(hints)

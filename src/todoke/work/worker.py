@@ -61,7 +61,7 @@ class Worker:
 
     def tick(self, connection: Connection) -> float:
         """One round; answers how long to rest unless woken."""
-        self._intake.hear()
+        self._intake.hear(connection)
         self._collect()
         if self.stopping:
             self._return(self._slots.withdraw())

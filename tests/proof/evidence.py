@@ -44,6 +44,8 @@ class Witnessed:
     attempt: int
     state: str | None = None
     by: str | None = None
+    strand: int = 0
+    """Told of ordered rows that are claimed or freed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,9 +155,31 @@ def test_a_rescue_may_make_ready_what_only_waited_behind_another() -> None:
     """OB-9 OB-7: it cannot have begun, and as a suspect it would overtake."""
     evidence = good()
     evidence.witnessed += [
-        Witnessed("claimed", "outbox", 8, "w1", 1),
-        Witnessed("claimed", "outbox", 9, "w1", 1),
-        Witnessed("freed", "outbox", 8, "w1", 1, "ready", by="w1"),
-        Witnessed("freed", "outbox", 9, "w1", 1, "ready", by="w2"),
+        Witnessed("claimed", "outbox", 8, "w1", 1, strand=5),
+        Witnessed("claimed", "outbox", 9, "w1", 1, strand=5),
+        Witnessed("freed", "outbox", 8, "w1", 1, "ready", by="w1", strand=5),
+        Witnessed("freed", "outbox", 9, "w1", 1, "ready", by="w2", strand=5),
     ]
     assert UNFENCED not in {one.invariant for one in verify(evidence)}
+
+
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        [Witnessed("freed", "outbox", 8, "w1", 1, "ready", by="w1", strand=6)],
+        [Witnessed("processed", "outbox", 8, "w1", 1, by="w1")],
+        [],
+    ],
+    ids=["of another key", "ended", "in the same hands"],
+)
+def test_a_rescue_may_not_make_ready_what_may_have_begun(earlier: list[Witnessed]) -> None:
+    """OB-9 OB-7"""
+    evidence = good()
+    strand = earlier[0].strand if earlier and earlier[0].strand else 5
+    evidence.witnessed += [
+        Witnessed("claimed", "outbox", 8, "w1", 1, strand=strand),
+        Witnessed("claimed", "outbox", 9, "w1", 1, strand=5),
+        *earlier,
+        Witnessed("freed", "outbox", 9, "w1", 1, "ready", by="w2", strand=5),
+    ]
+    assert UNFENCED in {one.invariant for one in verify(evidence)}

@@ -120,19 +120,22 @@ def _fenced(evidence: Evidence) -> Iterator[Violation]:
 
 
 def _freed_behind_another(witnessed: list[Witnessed]) -> set[int]:
-    """Those that became ready while an earlier one of their table was free, by identity.
+    """Those that became ready behind an earlier one of their key in other hands, by identity.
 
     They cannot have begun, so a rescue leaves them as they were: a suspect would overtake.
     """
-    free: defaultdict[str, set[int]] = defaultdict(set)
+    living: defaultdict[tuple[str, int], dict[int, str | None]] = defaultdict(dict)
+    strands: dict[tuple[str, int], int] = {}
     behind = set()
     for one in witnessed:
-        if one.what == "freed":
-            if one.state == "ready" and any(row < one.row for row in free[one.place]):
-                behind.add(id(one))
-            free[one.place].add(one.row)
-        else:
-            free[one.place].discard(one.row)
+        strand = strands.setdefault((one.place, one.row), one.strand)
+        of_its_key = living[one.place, strand]
+        elsewhere = (row < one.row and of_its_key[row] != one.owner for row in of_its_key)
+        if strand and one.what == "freed" and one.state == "ready" and any(elsewhere):
+            behind.add(id(one))
+        of_its_key[one.row] = one.owner if one.what == "claimed" else None
+        if one.what in ("processed", "died"):
+            del of_its_key[one.row]
     return behind
 
 

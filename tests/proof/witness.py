@@ -14,7 +14,7 @@ PLACES = ("outbox", "inbox")
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS witness (seq {serial}, what TEXT, place TEXT, row_id BIGINT, "
-    "owner TEXT, attempt INT, state TEXT, writer TEXT, at DOUBLE PRECISION)",
+    "owner TEXT, attempt INT, state TEXT, writer TEXT, strand BIGINT, at DOUBLE PRECISION)",
     "CREATE TABLE IF NOT EXISTS effects (event TEXT, handler TEXT, token TEXT)",
     "CREATE TABLE IF NOT EXISTS worker_names (id TEXT, name TEXT)",
 )
@@ -62,6 +62,7 @@ def _triggers(app: Todoke, place: str, by: str) -> list[str]:
     for what, condition in _CHANGES.items():
         row = "NEW" if what == "claimed" else "OLD"
         values = f"'{what}', '{place}', {row}.id, {row}.owner, {row}.attempt, NEW.state, {by}"
+        values += ", NEW.strand"
         name = f"{place}_{what}"
         found += _trigger(name, f"UPDATE ON {work.live}", condition, values, kind)
     for what, table, number in (
@@ -70,14 +71,14 @@ def _triggers(app: Todoke, place: str, by: str) -> list[str]:
     ):
         source = f"NEW.source = '{work.source}'" if what == "died" else "TRUE"
         told = "NEW.error_code" if what == "died" else "NULL"
-        values = f"'{what}', '{place}', {number}, NEW.owner, NEW.attempt, {told}, {by}"
+        values = f"'{what}', '{place}', {number}, NEW.owner, NEW.attempt, {told}, {by}, 0"
         name = f"{place}_{what}"
         found += _trigger(name, f"INSERT ON {table}", source, values, kind)
     return found
 
 
 def _trigger(name: str, on: str, condition: str, values: str, kind: str) -> list[str]:
-    insert = "INSERT INTO witness (what, place, row_id, owner, attempt, state, writer, at)"
+    insert = "INSERT INTO witness (what, place, row_id, owner, attempt, state, writer, strand, at)"
     return _when(kind, name, on, condition, insert, f"{values}, {_NOW[kind]}")
 
 
@@ -122,11 +123,12 @@ def _collect(connection: Connection, app: Todoke, evidence: Evidence) -> None:
         evidence.letters.append(Letter(_id(event), handler, body, *why, closed == "redriven"))
     for row in rows("SELECT event, handler, token FROM effects"):
         evidence.effects.append(Effect(*row))
-    for what, place, number, owner, attempt, state, by in rows(
-        "SELECT what, place, row_id, owner, attempt, state, writer FROM witness ORDER BY seq"
+    for what, place, number, owner, *rest in rows(
+        "SELECT what, place, row_id, owner, attempt, state, writer, strand "
+        "FROM witness ORDER BY seq"
     ):
         holder = None if owner is None else _id(owner)
-        evidence.witnessed.append(Witnessed(what, place, number, holder, attempt, state, by))
+        evidence.witnessed.append(Witnessed(what, place, number, holder, *rest))
 
 
 def _name(app: Todoke, table: str) -> str:

@@ -35,6 +35,7 @@ from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import Float, String
 
 from todoke.database import READ_ONLY, Database, Moment
+from todoke.databases.sqlite_bell import data_version
 from todoke.errors import InvalidOption
 
 _FORMAT = "%Y-%m-%d %H:%M:%f"
@@ -113,11 +114,11 @@ class Sqlite(Database):
     def others_committed(self, connection: Connection) -> bool:
         driver: Any = connection.connection.driver_connection
         try:
-            version = driver.execute("PRAGMA data_version").fetchall()
-        except sqlite3.OperationalError:
-            return True
+            version = data_version(driver)
+        except sqlite3.Error:
+            return True  # the next statement will tell what is wrong
         seen, connection.info[_SEEN] = connection.info.get(_SEEN), version
-        return bool(version != seen)
+        return version is None or version != seen
 
     def session_mark(self, connection: Connection) -> Any:
         driver = connection.connection.driver_connection

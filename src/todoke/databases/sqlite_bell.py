@@ -39,7 +39,7 @@ class SqliteEar:
         try:
             with closing(self._open()) as connection:
                 start = time.monotonic()
-                version = _version(connection)
+                version = data_version(connection)
                 return None if version is None else time.monotonic() - start
         except sqlite3.Error as error:
             raise ConnectionError(str(error)) from error
@@ -72,7 +72,7 @@ class SqliteEar:
         while not self._stopping.wait(0 if seen is None else self._interval):
             if self._which_file() != opened:
                 return
-            version = _version(connection)
+            version = data_version(connection)
             if version is not None and version != seen:
                 seen = version
                 self._recover()
@@ -100,7 +100,7 @@ class SqliteEar:
         self._stopping.wait(_PAUSE)
 
 
-def _version(connection: sqlite3.Connection) -> int | None:
+def data_version(connection: sqlite3.Connection) -> int | None:
     """A number that differs after each commit of others; None while the file is locked."""
     try:
         # All rows at once: a statement left half-read would keep its read transaction open, and

@@ -20,7 +20,8 @@ TYPED = conftest.py $(foreach folder,src shop/src tests shop/tests bench tools e
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
 	--no-header --python-version 3.11
-COMPILE := $(LOCK) --all-extras --no-emit-package todoke pyproject.toml shop/pyproject.toml
+RUN_EXTRAS := --extra postgres --extra mariadb --extra aiosqlite --extra archive
+COMPILE := $(LOCK) --no-emit-package todoke pyproject.toml shop/pyproject.toml
 
 .DEFAULT_GOAL := help
 .PHONY: help run test prove check bench lock docs clean run-environment test-environment
@@ -50,11 +51,12 @@ bench: test-environment ## measure beside raw loops and peers: ARGUMENTS="drain 
 	@exec $(BIN)/python -m bench $(ARGUMENTS)
 
 lock: test-environment ## write requirements/*.txt anew; ARGUMENTS=--upgrade takes newer versions
-	$(COMPILE) $(ARGUMENTS) requirements/run.in --output-file requirements/run.txt
-	$(COMPILE) $(ARGUMENTS) requirements/test.in --constraint requirements/run.txt \
+	$(COMPILE) $(RUN_EXTRAS) $(ARGUMENTS) requirements/run.in --output-file requirements/run.txt
+	$(COMPILE) --all-extras $(ARGUMENTS) requirements/test.in --constraint requirements/run.txt \
 		--output-file requirements/test.txt
 	$(LOCK) $(ARGUMENTS) requirements/bench.in --constraint requirements/test.txt \
 		--output-file requirements/bench.txt
+	$(LOCK) $(ARGUMENTS) requirements/mysqlclient.in --output-file requirements/mysqlclient.txt
 
 docs: test-environment ## run every example in README and docs
 	@exec $(PYTEST) tests/house/test_docs.py $(ARGUMENTS)

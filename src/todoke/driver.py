@@ -35,10 +35,6 @@ class Driver(ABC):
         """The connection itself, where users hold something that stands for it."""
         return connection
 
-    @abstractmethod
-    def commits_by_itself(self, connection: Any) -> bool:
-        """It is in autocommit mode, and no transaction was begun."""
-
     def ring_when_over(self, connection: Any, bell: Bell, hints: Hints) -> None:
         """Ring after the present transaction; drivers that never tell of its end are looked at."""
         is_over = self.is_over(connection)
@@ -60,6 +56,10 @@ class SyncDriver(Driver):
     @abstractmethod
     def address(self, connection: Any) -> URL | None:
         """Where it leads; None where that cannot be told."""
+
+    @abstractmethod
+    def commits_by_itself(self, connection: Any) -> bool:
+        """It is in autocommit mode, and no transaction was begun."""
 
     @abstractmethod
     def execute(self, connection: Any, statement: str, parameters: Parameters) -> None: ...
@@ -86,6 +86,9 @@ class AsyncDriver(Watching, Driver):
 
     @abstractmethod
     async def address(self, connection: Any) -> URL | None: ...
+
+    @abstractmethod
+    async def commits_by_itself(self, connection: Any) -> bool: ...
 
     @abstractmethod
     async def execute(self, connection: Any, statement: str, parameters: Parameters) -> None: ...

@@ -31,7 +31,9 @@ class RawConnections:
 
     def write(self, driver: SyncDriver, connection: Any, rows: Sequence[Row], call: str) -> None:
         connection = driver.own(connection)
-        self._check(driver, connection, driver.address(connection), call)
+        self._check_place(driver.address(connection), connection, call)
+        if driver.commits_by_itself(connection):
+            raise NotInTransaction(call, driver.name, driver.remedy)
         writing = self._outbox.writing(rows, copies=isinstance(driver, Copies))
         hints = run(writing, partial(self._perform, driver, connection))
         self._ring(driver, connection, hints)
@@ -52,17 +54,17 @@ class RawConnections:
     async def _write_async(
         self, driver: AsyncDriver, connection: Any, rows: Sequence[Row], call: str
     ) -> None:
-        self._check(driver, connection, await driver.address(connection), call)
+        self._check_place(await driver.address(connection), connection, call)
+        if await driver.commits_by_itself(connection):
+            raise NotInTransaction(call, driver.name, driver.remedy)
         writing = self._outbox.writing(rows, copies=isinstance(driver, Copies))
         hints = await run_async(writing, partial(self._perform, driver, connection))
         self._ring(driver, connection, hints)
 
-    def _check(self, driver: Driver, connection: Any, address: URL | None, call: str) -> None:
+    def _check_place(self, address: URL | None, connection: Any, call: str) -> None:
         ours = self._engine()
         if address is not None and not self._leads_here(address, connection, ours):
             raise OtherDatabase(call, safe_url(address), safe_url(ours.url))
-        if driver.commits_by_itself(connection):
-            raise NotInTransaction(call, driver.name, driver.remedy)
 
     @staticmethod
     def _leads_here(address: URL, connection: Any, ours: Engine) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
+from itertools import count
 from typing import Any
 
 import aiosqlite
@@ -14,6 +15,8 @@ import pymysql
 from sqlalchemy import URL, make_url
 
 from tests.publish.desks.desk import Desk
+
+_numbers = count()
 
 
 class OfPsycopg(Desk):
@@ -160,7 +163,7 @@ class OfSqlite3(Desk):
     async def savepoint(self, tx: Any) -> AsyncIterator[None]:
         if not tx.in_transaction:
             tx.execute("BEGIN")  # or the end of the savepoint would be a commit
-        name = f"s{id(object())}"
+        name = f"s{next(_numbers)}"
         tx.execute(f"SAVEPOINT {name}")
         try:
             yield
@@ -225,7 +228,7 @@ class OfAiosqlite(Desk):
     async def savepoint(self, tx: Any) -> AsyncIterator[None]:
         if not tx.in_transaction:
             await tx.execute("BEGIN")
-        name = f"s{id(object())}"
+        name = f"s{next(_numbers)}"
         await tx.execute(f"SAVEPOINT {name}")
         try:
             yield
@@ -264,7 +267,7 @@ class OfPyMySql(Desk):
 
     @asynccontextmanager
     async def savepoint(self, tx: Any) -> AsyncIterator[None]:
-        name = f"s{id(object())}"
+        name = f"s{next(_numbers)}"
         await self.execute(tx, f"SAVEPOINT {name}")
         try:
             yield

@@ -17,11 +17,12 @@ class Aiosqlite(AsyncDriver):
     remedy = 'Begin one with `await conn.execute("BEGIN")`, or leave out `isolation_level=None`.'
 
     async def address(self, connection: Any) -> URL | None:
+        # Its thread alone may ask it.
         found: URL = await connection._execute(address_of, connection._conn)
         return found
 
-    def commits_by_itself(self, connection: Any) -> bool:
-        return commits_by_itself(connection._conn)
+    async def commits_by_itself(self, connection: Any) -> bool:
+        return bool(await connection._execute(commits_by_itself, connection._conn))
 
     async def execute(self, connection: Any, statement: str, parameters: Parameters) -> None:
         async with connection.execute(statement, parameters):

@@ -31,7 +31,7 @@ class Asyncpg(AsyncDriver):
         host, port = place if isinstance(place, tuple) else (str(place), None)
         return URL.create("postgresql", host=host, port=port, database=connection._params.database)
 
-    def commits_by_itself(self, connection: Any) -> bool:
+    async def commits_by_itself(self, connection: Any) -> bool:
         return not connection.is_in_transaction()
 
     def is_over(self, connection: Any) -> Happened | None:

@@ -64,7 +64,7 @@ class AsyncPsycopg(Copies, AsyncDriver):
     async def address(self, connection: Any) -> URL | None:
         return _address(connection)
 
-    def commits_by_itself(self, connection: Any) -> bool:
+    async def commits_by_itself(self, connection: Any) -> bool:
         return _commits_by_itself(connection)
 
     def is_over(self, connection: Any) -> Happened | None:

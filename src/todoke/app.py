@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import cached_property
 from random import Random, SystemRandom
 from typing import Any
@@ -30,6 +30,7 @@ from todoke.errors import InvalidOption
 from todoke.finding import Finding
 from todoke.handlers import Handlers
 from todoke.identity import Identities
+from todoke.lifespan import publishing, working
 from todoke.message import Event
 from todoke.outbox.publish import Outbox
 from todoke.outbox.publishing import Publishing
@@ -182,6 +183,14 @@ class Todoke(Context):
     @cached_property
     def async_engine(self) -> AsyncEngine:
         """The same database for async code."""
+        return self._async_engine()
+
+    @cached_property
+    def handlers_async_engine(self) -> AsyncEngine:
+        """For `async def` handlers: they run on a loop of their own, and a pool has but one."""
+        return self._async_engine()
+
+    def _async_engine(self) -> AsyncEngine:
         if in_memory(self.url):
             raise InvalidOption(
                 "database.url", "sqlite://", "an in-memory database has no async side. Use a file."
@@ -244,12 +253,23 @@ class Todoke(Context):
         crash.arm_from_environment()
         return Runtime(self).run()
 
+    def lifespan(self, web: object = None) -> AbstractAsyncContextManager[None]:
+        """For `FastAPI(lifespan=app.lifespan)`: publish here, and let workers run elsewhere.
+
+        Handlers and tables are checked at the start; at the end everything is let go.
+        """
+        return publishing(self)
+
+    def embedded(self, web: object = None) -> AbstractAsyncContextManager[None]:
+        """The same with a worker inside the web process, for small set-ups."""
+        return working(self)
+
     def close(self) -> None:
-        """Let go of connections and threads."""
+        """Let go of connections and threads; they come back when needed again."""
         self.bell.close()
         self.providers.close()
-        if "async_engine" in self.__dict__:
-            self.providers.run(self.async_engine.dispose())
+        for name in {"async_engine", "handlers_async_engine"} & set(self.__dict__):
+            self.providers.run(getattr(self, name).dispose())
         self.event_loop.close()
         if self._given_engine is None:
             for name in {"engine", "agents_engine"} & set(self.__dict__):

@@ -83,7 +83,6 @@ class PostgresBell:
         self._connect, self._channel, self._gap = connect, channel, gap
         self._inherited: list[psycopg.Connection[Any] | None] = []
         self._connection: psycopg.Connection[Any] | None = None
-        self._closed = False
         self._renew()
         _bells.add(self)
 
@@ -111,15 +110,20 @@ class PostgresBell:
             self._asked.set()
 
     def close(self) -> None:
-        self._closed = True
+        thread = self._thread
+        if thread is None:
+            return
         self._closing.set()
         self._asked.set()
-        if self._thread is not None:
-            self._thread.join(1.0)
+        thread.join(1.0)
+        if not thread.is_alive():
+            # A web application may start again in this process, and ring again.
+            self._thread = None
+            self._closing.clear()
 
     def _start(self) -> None:
         with self._starting:
-            if self._thread is not None or self._closed:
+            if self._thread is not None:
                 return
             thread = threading.Thread(target=self._run, name="todoke-bell", daemon=True)
             try:

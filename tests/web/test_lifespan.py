@@ -74,13 +74,33 @@ async def test_an_embedded_worker_handles_what_the_web_application_publishes(app
         seen.append(event.order_id)
 
     async with running(web_of(app)) as client:
-        for number in range(3):
-            response = await client.post(f"/orders/{number}")
-            assert response.status_code == 200
-        await asyncio.to_thread(until, processed(app, 3))
+        for count in (20, 40):
+            orders = [client.post(f"/orders/{number}") for number in range(count - 20, count)]
+            assert {response.status_code for response in await asyncio.gather(*orders)} == {200}
+            await asyncio.to_thread(until, processed(app, count), 30)
         assert workers(app) == 1
-    assert sorted(seen) == [0, 1, 2]
+    assert sorted(seen) == list(range(40))
     assert workers(app) == 0
+
+
+async def test_requests_and_async_handlers_share_no_connection(app: Todoke) -> None:
+    """OB-1: a driver's connection belongs to one event loop, and there are two."""
+    of_handlers: set[object] = set()
+
+    @app.on(Placed)
+    async def handle(event: Placed, session: AsyncSession) -> None:
+        of_handlers.add(await driver_connection(session))
+
+    async with running(web_of(app)) as client:
+        await client.post("/orders/1")
+        await asyncio.to_thread(until, processed(app, 1))
+        async with app.async_session() as session:
+            assert await driver_connection(session) not in of_handlers
+
+
+async def driver_connection(session: AsyncSession) -> object:
+    raw = await (await session.connection()).get_raw_connection()
+    return raw.driver_connection
 
 
 async def test_a_web_application_can_be_started_again(app: Todoke) -> None:

@@ -19,6 +19,7 @@ from todoke.clock import Clock, SystemClock
 from todoke.context import Context
 from todoke.databases import open_database
 from todoke.databases.bells import bell_for
+from todoke.databases.pool import leave_to_parent
 from todoke.databases.sqlite import in_memory
 from todoke.dead_letters.bury import Burial
 from todoke.dead_letters.followers import Followers
@@ -74,6 +75,7 @@ class Todoke(Context):
         self._make_session = session
         self.contexts: list[Context] = [self]
         self._handlers: tuple[int, Handlers] | None = None
+        self.surroundings: dict[str, Callable[[Any], Any]] = {}
         self._build_rooms()
 
     def _build_rooms(self) -> None:
@@ -157,6 +159,15 @@ class Todoke(Context):
             self.contexts.append(context)
             context.join(self)
 
+    def surround(self, name: str, decorate: Callable[[Any], Any]) -> None:
+        """Decorate every handler with what a web framework wants around an attempt.
+
+        Under a name, so that a second web application replaces the first. `decorate` gives a `def`
+        for a `def` and an `async def` for an `async def`.
+        """
+        self.surroundings[name] = decorate
+        self._handlers = None
+
     def _declared(self) -> list[Provider]:
         return [one for context in self.contexts for one in context.provided]
 
@@ -171,14 +182,14 @@ class Todoke(Context):
         if self._given_engine is not None:
             return self.database.adopt(self._given_engine)
         slots = max(self.settings.number("worker.threads"), sum(self.settings.queues.values()))
-        return self.database.engine(self.url, pool_size=slots + 1)
+        return leave_to_parent(self.database.engine(self.url, pool_size=slots + 1))
 
     @cached_property
     def agents_engine(self) -> Engine:
         """Connections for the worker's agents, so that handlers can never use up the last one."""
         if self._given_engine is not None or in_memory(self.url):
             return self.engine
-        return self.database.agents_engine(self.url)
+        return leave_to_parent(self.database.agents_engine(self.url))
 
     @cached_property
     def async_engine(self) -> AsyncEngine:
@@ -196,7 +207,9 @@ class Todoke(Context):
                 "database.url", "sqlite://", "an in-memory database has no async side. Use a file."
             )
         slots = max(16, sum(self.settings.queues.values()))
-        return self.database.async_engine(self.url, slots)
+        engine = self.database.async_engine(self.url, slots)
+        leave_to_parent(engine.sync_engine)
+        return engine
 
     @contextmanager
     def session(self) -> Iterator[Session]:

@@ -7,19 +7,18 @@ most once in `gap` seconds.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Collection
 from time import monotonic, sleep
 from typing import Any, TypeAlias
-from weakref import WeakSet
 
 import psycopg
 from psycopg.pq import Escaping, ExecStatus
 from sqlalchemy import URL
 
 from todoke.bell import EVERYWHERE, Happened, Hints, pack
+from todoke.fork import after_fork
 from todoke.telemetry import log
 
 Connect: TypeAlias = Callable[[], psycopg.Connection[Any]]
@@ -84,7 +83,7 @@ class PostgresBell:
         self._inherited: list[psycopg.Connection[Any] | None] = []
         self._connection: psycopg.Connection[Any] | None = None
         self._renew()
-        _bells.add(self)
+        after_fork(self, PostgresBell._renew)
 
     def _renew(self) -> None:
         # In a forked child the connection is the parent's: neither used nor closed there.
@@ -234,14 +233,3 @@ class PostgresBell:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-
-
-_bells: WeakSet[PostgresBell] = WeakSet()
-
-
-def _renew_all() -> None:
-    for bell in list(_bells):
-        bell._renew()
-
-
-os.register_at_fork(after_in_child=_renew_all)

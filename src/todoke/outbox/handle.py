@@ -16,7 +16,8 @@ from todoke.errors import NotInTransaction, OtherDatabase, TodokeError
 from todoke.outbox.publish import Outbox
 from todoke.outbox.row import Row
 
-SyncTx: TypeAlias = Session | AsyncSession | Connection
+Scoped: TypeAlias = scoped_session[Any] | async_scoped_session[Any]
+SyncTx: TypeAlias = Session | AsyncSession | Scoped | Connection
 AsyncTx: TypeAlias = AsyncConnection
 Wait: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 

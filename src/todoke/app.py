@@ -9,7 +9,7 @@ from functools import cached_property
 from random import Random, SystemRandom
 from typing import Any
 
-from sqlalchemy import Connection, Engine, MetaData, Row, make_url
+from sqlalchemy import URL, Connection, Engine, MetaData, Row
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlalchemy.orm import Session
 
@@ -18,9 +18,9 @@ from todoke.bell import Bell
 from todoke.clock import Clock, SystemClock
 from todoke.context import Context
 from todoke.databases import open_database
+from todoke.databases.address import address_of, settings_for
 from todoke.databases.bells import bell_for
-from todoke.databases.pool import leave_to_parent
-from todoke.databases.sqlite import in_memory
+from todoke.databases.engines import Engines
 from todoke.dead_letters.bury import Burial
 from todoke.dead_letters.followers import Followers
 from todoke.dead_letters.redrive import DeadLetters
@@ -33,6 +33,7 @@ from todoke.handlers import Handlers
 from todoke.identity import Identities
 from todoke.lifespan import publishing, working
 from todoke.message import Event
+from todoke.outbox.handle import RawConnection
 from todoke.outbox.publish import Outbox
 from todoke.outbox.publishing import Publishing
 from todoke.outbox.read import Events
@@ -58,7 +59,7 @@ class Todoke(Context):
 
     def __init__(
         self,
-        database: str | Engine | None = None,
+        database: str | Engine | RawConnection | None = None,
         *,
         name: str | None = None,
         settings: Settings | None = None,
@@ -72,6 +73,7 @@ class Todoke(Context):
         self.clock = clock or SystemClock()
         self.random = random or SystemRandom()
         self._given_engine = database if isinstance(database, Engine) else None
+        self._address = address_of(database, self.settings)
         self._make_session = session
         self.contexts: list[Context] = [self]
         self._handlers: tuple[int, Handlers] | None = None
@@ -80,7 +82,6 @@ class Todoke(Context):
 
     def _build_rooms(self) -> None:
         settings = self.settings
-        self.url = self._given_engine.url if self._given_engine else make_url(settings.database_url)
         self.database = open_database(
             self.url,
             self.clock,
@@ -88,6 +89,8 @@ class Todoke(Context):
             prefix=settings.text("database.prefix"),
         )
         self.database.prepares = settings.flag("database.prepare")
+        slots = max(settings.number("worker.threads"), sum(settings.queues.values()))
+        self.engines = Engines(self.database, self._address, self._given_engine, slots=slots)
         self.metadata = MetaData()
         self.database.declare(self.metadata)
         self.identities = Identities(self.clock, self.random.getrandbits)
@@ -140,8 +143,7 @@ class Todoke(Context):
             max_bytes=settings.number("payload.max_bytes"),
             ring=self.ring,
         )
-        self.bell: Bell = bell_for(self.database, self.url, gap=settings.seconds("outbox.wake_gap"))
-        self.publishing = Publishing(self.outbox, lambda: self.engine)
+        self.publishing = Publishing(self.outbox, lambda: self.engine, lambda: self.bell)
         self.event_loop = EventLoop()
         self.providers = Providers(
             {Settings: settings, Todoke: self}, self._declared, self.event_loop
@@ -176,40 +178,31 @@ class Todoke(Context):
 
     # --- database ----------------------------------------------------------------------------
 
-    @cached_property
+    @property
+    def url(self) -> URL:
+        """Where the database is."""
+        return self._address()
+
+    @property
     def engine(self) -> Engine:
         """The engine; made when first needed."""
-        if self._given_engine is not None:
-            return self.database.adopt(self._given_engine)
-        slots = max(self.settings.number("worker.threads"), sum(self.settings.queues.values()))
-        return leave_to_parent(self.database.engine(self.url, pool_size=slots + 1))
+        return self.engines.main
 
-    @cached_property
+    @property
     def agents_engine(self) -> Engine:
         """Connections for the worker's agents, so that handlers can never use up the last one."""
-        if self._given_engine is not None or in_memory(self.url):
-            return self.engine
-        return leave_to_parent(self.database.agents_engine(self.url))
+        return self.engines.agents
 
-    @cached_property
+    @property
     def async_engine(self) -> AsyncEngine:
         """The same database for async code."""
-        return self._async_engine()
+        return self.engines.asynchronous
 
     @cached_property
-    def handlers_async_engine(self) -> AsyncEngine:
-        """For `async def` handlers: they run on a loop of their own, and a pool has but one."""
-        return self._async_engine()
-
-    def _async_engine(self) -> AsyncEngine:
-        if in_memory(self.url):
-            raise InvalidOption(
-                "database.url", "sqlite://", "an in-memory database has no async side. Use a file."
-            )
-        slots = max(16, sum(self.settings.queues.values()))
-        engine = self.database.async_engine(self.url, slots)
-        leave_to_parent(engine.sync_engine)
-        return engine
+    def bell(self) -> Bell:
+        """What tells workers of a commit; made when first rung."""
+        gap = self.settings.seconds("outbox.wake_gap")
+        return bell_for(self.database, self.url, gap=gap)
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -279,14 +272,12 @@ class Todoke(Context):
 
     def close(self) -> None:
         """Let go of connections and threads; they come back when needed again."""
-        self.bell.close()
+        if (bell := self.__dict__.pop("bell", None)) is not None:
+            bell.close()
         self.providers.close()
-        for name in {"async_engine", "handlers_async_engine"} & set(self.__dict__):
-            self.providers.run(getattr(self, name).dispose())
+        for engine in self.engines.let_go():
+            self.providers.run(engine.dispose())
         self.event_loop.close()
-        if self._given_engine is None:
-            for name in {"engine", "agents_engine"} & set(self.__dict__):
-                getattr(self, name).dispose()
 
     def ring(self, connection: Connection, hints: Collection[str]) -> None:
         """Tell workers, once the connection's transaction is committed, where to look."""
@@ -319,10 +310,10 @@ class _Fate:
         return self._app.handlers.longest_wait(item)
 
 
-def _settings(given: Settings | None, database: str | Engine | None, name: str | None) -> Settings:
+def _settings(given: Settings | None, database: object, name: str | None) -> Settings:
     said: dict[str, object] = {}
     if isinstance(database, str):
         said["database.url"] = database
     if name is not None:
         said["name"] = name
-    return (given or Settings.load()).with_values(said)
+    return (given or settings_for(database)).with_values(said)

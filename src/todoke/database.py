@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from sqlalchemy import (
     URL,
@@ -32,6 +32,7 @@ from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from todoke.clock import Clock, SystemClock
+from todoke.writing import Copier, Execute
 
 # MariaDB by both of the names an address may give it.
 MARIADB = ("mariadb", "mysql")
@@ -42,10 +43,7 @@ LONG_TEXT = Text().with_variant(LONGTEXT(), *MARIADB)
 UNIQUE_ID = Uuid().with_variant(Uuid(native_uuid=False), *MARIADB)
 
 
-Copy: TypeAlias = Callable[
-    [Connection, Table, Sequence[str], Iterable[tuple[Mapping[str, Any], Sequence[Any]]]], None
-]
-"""Writes rows: of each the values it shares with others by name, and its own ones, so named."""
+_HERE = frozenset({"", "localhost", "127.0.0.1", "::1"})
 
 READ_ONLY = "todoke_read_only"
 """Execution option: this transaction need not wait for the one writer."""
@@ -215,7 +213,7 @@ class Database(ABC):
         """
         return True
 
-    def copier(self, connection: Connection) -> Copy | None:
+    def copier(self, connection: Connection) -> Copier | None:
         """Streams many rows into a table; None where they are to be inserted."""
         return None
 
@@ -251,8 +249,8 @@ class Database(ABC):
         connection.execute(delete(table).where(table.c.id.in_(ids)))
 
     @abstractmethod
-    def lock_strands(self, connection: Connection, strands: Sequence[int]) -> None:
-        """Let nobody else publish to these strands until the transaction ends.
+    def lock_strands(self, strands: Sequence[int]) -> Execute | None:
+        """What lets nobody else publish to these strands until the transaction ends.
 
         Ids of one strand are then drawn in the order of commits. Where one transaction writes at
         a time they are anyway.
@@ -318,9 +316,15 @@ def same_database(one: URL, other: URL) -> bool:
 def _place(url: URL) -> Sequence[object]:
     kind = url.get_backend_name()
     if kind in MARIADB:
-        return (MARIADB, url.host or "localhost", url.port or 3306, url.database)
+        return (MARIADB, _host(url), url.port or 3306, url.database)
     if kind != "sqlite":
-        return (kind, url.host or "localhost", url.port or 5432, url.database)
+        return (kind, _host(url), url.port or 5432, url.database)
     if url.database in (None, "", ":memory:"):
         return (kind, object())
     return (kind, Path(str(url.database)).resolve())
+
+
+def _host(url: URL) -> str:
+    """This machine by one name; a path is that of a socket."""
+    host = str(url.host or url.query.get("host") or "")
+    return "localhost" if host in _HERE or host.startswith("/") else host

@@ -8,6 +8,7 @@ TodokeError
 │   └── Oversized          it is larger than payload.max_bytes
 ├── UnknownEvent           the class was never declared as an event
 ├── NotInTransaction       the handle would commit on its own
+├── NotAwaited             a publication on an async connection was never awaited
 ├── OtherDatabase          the handle belongs to another database
 ├── UnknownDependency      a handler asks for what nobody provides
 ├── WrongSession           a handler asks for the session of the other world
@@ -99,6 +100,17 @@ class NotInTransaction(TodokeError):
         super().__init__(
             f"{call} got {handle} in autocommit mode, so the event would not commit with your "
             f"change. {remedy}"
+        )
+
+
+class NotAwaited(TodokeError):
+    """A publication on an async connection was never awaited."""
+
+    def __init__(self, calls: Sequence[str]) -> None:
+        super().__init__(
+            f"{', '.join(calls)} was called without `await`, so nothing was published, and what "
+            "came next on this connection is refused: it might have been the commit. Write "
+            "`await app.publish(conn, …)`."
         )
 
 

@@ -50,9 +50,7 @@ def _start(app: Todoke) -> Process:
 
 
 async def _let_go(app: Todoke, process: Process | None = None) -> None:
-    # These connections live on this loop and die on it.
-    if "async_engine" in app.__dict__:
-        await app.async_engine.dispose()
+    await app.engines.leave_this_loop()
     # In one thread, which runs to its end even where this task is cancelled.
     await asyncio.to_thread(_stop, app, process)
 

@@ -83,7 +83,7 @@ class Runtime:
         self.conclusions = Conclusions(app.clock, app.random.random, self._then)
         self.performer = Performer(
             lambda: app.engine,
-            lambda: app.handlers_async_engine,
+            lambda: app.engines.of_async_handlers,
             app.database,
             self.conclusions,
             app.providers,

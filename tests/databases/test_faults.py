@@ -174,16 +174,16 @@ def test_publishers_to_one_strand_wait_for_each_other(served: Opened) -> None:
     """OB-9"""
     migrate(served.engine, served.database)
     with served.engine.connect() as one, served.engine.connect() as other:
-        served.database.lock_strands(one, [5, -7])
-        served.database.lock_strands(other, [6])
+        lock(served, one, [5, -7])
+        lock(served, other, [6])
         with pytest.raises(DBAPIError) as met:
             if served.database.kind == "postgresql":
                 other.execute(text("SET LOCAL lock_timeout = '50ms'"))
-            served.database.lock_strands(other, [-7])
+            lock(served, other, [-7])
         assert served.database.passes(met.value)
         other.rollback()
         one.commit()
-        served.database.lock_strands(other, [5, -7])
+        lock(served, other, [5, -7])
 
 
 def test_an_address_for_mysql_opens_mariadb_too(mariadb_database: str) -> None:
@@ -192,3 +192,9 @@ def test_an_address_for_mysql_opens_mariadb_too(mariadb_database: str) -> None:
     with opened(url.render_as_string()) as there, there.engine.connect() as connection:
         assert there.database.kind == "mariadb"
         assert connection.execute(select(there.database.now)).scalar_one() is not None
+
+
+def lock(served: Opened, connection: Connection, strands: list[int]) -> None:
+    step = served.database.lock_strands(strands)
+    assert step is not None
+    connection.execute(step.statement, step.values)

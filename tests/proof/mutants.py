@@ -68,13 +68,13 @@ def leave_the_dead_among_the_living(patch: pytest.MonkeyPatch) -> None:
 
 def publish_what_was_rolled_back(patch: pytest.MonkeyPatch) -> None:
     """Rows that are written beside the caller's transaction."""
-    from todoke.outbox import handle
+    from todoke.outbox import session as sessions
 
     def beside(outbox: Any, session: Session, rows: list[Any], engine: Any, _call: str) -> None:
         with engine.begin() as connection:
             outbox.write(connection, rows)
 
-    patch.setattr(handle, "_keep", beside)
+    patch.setattr(sessions, "keep", beside)
 
 
 def begin_before_the_first_is_settled(patch: pytest.MonkeyPatch) -> None:

@@ -129,11 +129,3 @@ def test_a_two_phase_rollback_drops_the_event(postgres_database: str) -> None:
             session.prepare()
             session.rollback()
         assert living(app) == []
-
-
-async def test_a_forgotten_await_is_noticed(app: Todoke) -> None:
-    """OB-1: Python warns of it, and the event is not half published"""
-    async with app.async_engine.begin() as connection:
-        with pytest.warns(RuntimeWarning, match="never awaited"):
-            app.publish(connection, Placed(order_id=1))  # type: ignore[unused-coroutine]
-    assert living(app) == []

@@ -6,8 +6,10 @@ import pytest
 from sqlalchemy import text
 
 from tests.application import Placed, living
-from tests.publish.handles import Desk
+from tests.publish.desks import EVERY_KIND, Desk
 from todoke import Todoke
+
+PLACES = EVERY_KIND
 
 
 class Undone(Exception):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.application import Placed, living
-from tests.publish.handles import Desk
+from tests.publish.desks import Desk
 from todoke import Event, Key, Todoke
 from todoke.errors import (
     InvalidEvent,

@@ -168,7 +168,7 @@ def test_an_event_published_after_the_commit_is_refused(app: Todoke, session: Se
 def test_a_scoped_session_is_a_session(app: Todoke) -> None:
     """OB-1"""
     registry = scoped_session(sessionmaker(app.engine))
-    app.publish(registry, Placed(order_id=1))  # type: ignore[call-overload]
+    app.publish(registry, Placed(order_id=1))
     registry.commit()
     registry.remove()
     assert published(app) == [1]
@@ -177,7 +177,7 @@ def test_a_scoped_session_is_a_session(app: Todoke) -> None:
 async def test_an_async_scoped_session_is_a_session(app: Todoke) -> None:
     """OB-1"""
     registry = async_scoped_session(async_sessionmaker(app.async_engine), scopefunc=lambda: 1)
-    app.publish(registry, Placed(order_id=1))  # type: ignore[call-overload]
+    app.publish(registry, Placed(order_id=1))
     await registry.commit()
     await registry.remove()
     assert published(app) == [1]

@@ -37,7 +37,7 @@ def equip(app: Todoke, bell: Bell) -> None:
     limit = app.settings.number("payload.max_bytes")
     ring = partial(ring_after_commit, bell)
     app.outbox = Outbox(app.outbox_table, app.database, app.identities, max_bytes=limit, ring=ring)
-    app.publishing = Publishing(app.outbox, lambda: app.engine)
+    app.publishing = Publishing(app.outbox, lambda: app.engine, lambda: bell)
 
 
 class Heard:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, func, select, text
 from sqlalchemy.orm import Session
 
 from tests.application import Placed, Shipped
-from tests.publish.handles import KINDS, Desk
+from tests.publish.desks import OF_SQLALCHEMY, Desk
 from tests.waiting import until
 from tests.wake.ringing import PLACED, Heard, listener, ringing_application
 from todoke import Todoke
@@ -32,7 +32,7 @@ def heard(app: Todoke) -> Iterator[Heard]:
         yield heard
 
 
-@pytest.fixture(params=KINDS, ids=lambda kind: str(kind.__name__))
+@pytest.fixture(params=OF_SQLALCHEMY, ids=lambda kind: str(kind.__name__))
 def desk(request: pytest.FixtureRequest, app: Todoke) -> Desk:
     made = request.param(app)
     assert isinstance(made, Desk)

@@ -15,6 +15,7 @@ EXAMPLES: list[tuple[TodokeError, str]] = [
     (errors.Oversized("Placed", 2, 1), "Store the bulk elsewhere and publish its id"),
     (errors.UnknownEvent("x"), "Derive its class from todoke.Event"),
     (errors.NotInTransaction("publish(X)", "a connection", "Use another."), "Use another."),
+    (errors.NotAwaited(["publish(X)"]), "Write `await app.publish(conn, …)`"),
     (errors.OtherDatabase("publish(X)", "mysql://erp", "sqlite://shop"), "its own Todoke"),
     (errors.UnknownDependency("handler 'a'", "m", "Mailer", []), "Write `@app.provide`"),
     (errors.WrongSession("handler 'a'", True), "Ask for AsyncSession"),

@@ -36,6 +36,7 @@ from sqlalchemy.types import Float
 
 from todoke.database import MARIADB, Database, Moment
 from todoke.databases.pool import try_after_a_rest
+from todoke.writing import Execute
 
 # lock wait time-out, deadlock, row changed since it was read
 _PASSING = {1205, 1213, 1020}
@@ -149,11 +150,10 @@ class MariaDb(Database):
         number = Column("number", SmallInteger, primary_key=True, autoincrement=False)
         Table(f"{self.prefix}strands", metadata, number)
 
-    def lock_strands(self, connection: Connection, strands: Sequence[int]) -> None:
+    def lock_strands(self, strands: Sequence[int]) -> Execute | None:
         # In one order by all, or two publishers would wait for each other.
         locks = sorted({strand % _STRAND_LOCKS for strand in strands})
-        if locks:
-            connection.execute(self._lock, [{"number": number} for number in locks])
+        return Execute(self._lock, [{"number": number} for number in locks])
 
     @cached_property
     def _lock(self) -> Any:

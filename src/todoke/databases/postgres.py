@@ -32,10 +32,11 @@ from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import Float
 
 from todoke.clock import Clock
-from todoke.database import Copy, Database, Moment
+from todoke.database import Database, Moment
 from todoke.databases.pool import try_after_a_rest
 from todoke.databases.postgres_copy import copy
 from todoke.databases.postgres_direct import DRIVER, Direct, keep_to_indexes
+from todoke.writing import Copier, Execute
 
 # serialization_failure, deadlock_detected, lock_not_available
 _PASSING = {"40001", "40P01", "55P03"}
@@ -123,7 +124,7 @@ class Postgres(Database):
         # costs does not depend on how rows lie beside each other.
         return literal_column("ctid")
 
-    def copier(self, connection: Connection) -> Copy | None:
+    def copier(self, connection: Connection) -> Copier | None:
         return copy if connection.dialect.driver == DRIVER else None
 
     def chosen(self, column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:
@@ -146,13 +147,12 @@ class Postgres(Database):
     def add_missing(self, table: Table) -> Any:
         return insert(table).on_conflict_do_nothing()
 
-    def lock_strands(self, connection: Connection, strands: Sequence[int]) -> None:
+    def lock_strands(self, strands: Sequence[int]) -> Execute | None:
         lanes = sorted({strand % _LOCKED_LANES for strand in strands})
         if len(strands) > _MOST_LOCKS:
             # Locks live in shared memory, which so many strands would use up.
-            connection.execute(_LOCK_WHOLE_LANES, {"lanes": lanes})
-        else:
-            connection.execute(_LOCK_STRANDS, {"lanes": lanes, "strands": sorted(strands)})
+            return Execute(_LOCK_WHOLE_LANES, {"lanes": lanes})
+        return Execute(_LOCK_STRANDS, {"lanes": lanes, "strands": sorted(strands)})
 
     def fetch(
         self, connection: Connection, statement: Any, values: Mapping[str, Any]

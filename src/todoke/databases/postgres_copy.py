@@ -11,49 +11,46 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Dialect
 
 from todoke.databases.postgres_direct import errors_of
+from todoke.writing import Copy
 
 _AT_ONCE = 64
 """Rows that are handed to the driver together."""
 
 
-def copy(
-    connection: Connection,
-    table: Table,
-    own: Sequence[str],
-    rows: Iterable[tuple[Mapping[str, Any], Sequence[Any]]],
-) -> None:
-    """Write rows in their order: values that are the same for many, and those of its own."""
-    rows = iter(rows)
-    first = next(rows)
-    statement = _statement(connection, table, [*first[0], *own])
-    texts = _texts(chain([first], rows))
+def copy(connection: Connection, rows: Copy) -> None:
+    """Write rows in their order, on a SQLAlchemy Connection."""
+    statement, texts = prepared(rows, connection.dialect)
     with errors_of(connection, statement):
         adapted: Any = connection.connection.dbapi_connection
         if connection.dialect.is_async:
-            adapted.run_async(lambda driver: _send_async(driver, statement, texts))
+            adapted.run_async(lambda driver: send_async(driver, statement, texts))
         else:
-            _send(adapted, statement, texts)
+            send(adapted, statement, texts)
 
 
-def _send(driver: Any, statement: str, texts: Iterator[str]) -> None:
+def prepared(rows: Copy, dialect: Dialect) -> tuple[str, Iterator[str]]:
+    """The statement, and what follows it."""
+    several = iter(rows.rows)
+    first = next(several)
+    preparer = dialect.identifier_preparer
+    columns = ", ".join(map(preparer.quote, [*first[0], *rows.own]))
+    statement = f"COPY {preparer.format_table(rows.table)} ({columns}) FROM STDIN"
+    return statement, _texts(chain([first], several))
+
+
+def send(driver: Any, statement: str, texts: Iterator[str]) -> None:
     with driver.cursor() as cursor, cursor.copy(statement) as sink:
         for text in texts:
             sink.write(text)
 
 
-async def _send_async(driver: Any, statement: str, texts: Iterator[str]) -> None:
+async def send_async(driver: Any, statement: str, texts: Iterator[str]) -> None:
     async with driver.cursor() as cursor, cursor.copy(statement) as sink:
         for text in texts:
             await sink.write(text)
-
-
-def _statement(connection: Connection, table: Table, columns: Sequence[str]) -> str:
-    preparer = connection.dialect.identifier_preparer
-    listed = ", ".join(map(preparer.quote, columns))
-    return f"COPY {preparer.format_table(table)} ({listed}) FROM STDIN"
 
 
 def _texts(rows: Iterable[tuple[Mapping[str, Any], Sequence[Any]]]) -> Iterator[str]:

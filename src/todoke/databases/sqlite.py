@@ -37,6 +37,7 @@ from sqlalchemy.types import Float, String
 from todoke.database import READ_ONLY, Database, Moment
 from todoke.databases.sqlite_bell import data_version
 from todoke.errors import InvalidOption
+from todoke.writing import Execute
 
 _FORMAT = "%Y-%m-%d %H:%M:%f"
 _SEEN = "todoke_seen"
@@ -108,8 +109,8 @@ class Sqlite(Database):
     def add_missing(self, table: Table) -> Any:
         return insert(table).on_conflict_do_nothing()
 
-    def lock_strands(self, connection: Connection, strands: Sequence[int]) -> None:
-        pass  # the transaction is the only one that writes
+    def lock_strands(self, strands: Sequence[int]) -> Execute | None:
+        return None  # the transaction is the only one that writes
 
     def others_committed(self, connection: Connection) -> bool:
         driver: Any = connection.connection.driver_connection
@@ -144,7 +145,7 @@ class Sqlite(Database):
 
 
 def in_memory(url: URL) -> bool:
-    return url.database in (None, "", ":memory:")
+    return url.database in (None, "", ":memory:") or url.query.get("mode") == "memory"
 
 
 def missing_file(url: URL) -> Path | None:

@@ -1,162 +1,90 @@
-"""What a transaction is handed in as, and how rows get into it."""
+"""What a transaction may be handed in as, and who writes into it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Protocol, TypeAlias
 
-from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import UnboundExecutionError
+from sqlalchemy import Connection, Engine
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
-from sqlalchemy.orm import Session, SessionTransaction, scoped_session
+from sqlalchemy.orm import Session, scoped_session
 
-from todoke.database import safe_url, same_database
-from todoke.errors import NotInTransaction, OtherDatabase, TodokeError
+from todoke.bell import Bell
+from todoke.databases.drivers import NAMES, driver_of
+from todoke.driver import SyncDriver
+from todoke.errors import TodokeError
+from todoke.outbox import connection, session
 from todoke.outbox.publish import Outbox
+from todoke.outbox.raw import RawConnections
 from todoke.outbox.row import Row
 
-Scoped: TypeAlias = scoped_session[Any] | async_scoped_session[Any]
-SyncTx: TypeAlias = Session | AsyncSession | Scoped | Connection
-AsyncTx: TypeAlias = AsyncConnection
-Wait: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
-_WAITING = "todoke_waiting"
-_COMMITTING = "todoke_committing"
+class RawConnection(Protocol):
+    """A driver's own connection: psycopg, sqlite3, PyMySQL; or Django's."""
+
+    def cursor(self) -> Any: ...
+    def commit(self) -> None: ...
 
 
-def hand_over(
-    outbox: Outbox, tx: SyncTx | AsyncTx, rows: list[Row], engine: Engine, call: str
-) -> Wait | None:
-    """Give rows to a transaction: a Session keeps them until its commit, others write at once.
+class AsyncRawConnection(Protocol):
+    """The same of an async driver: psycopg, aiosqlite."""
 
-    What an AsyncConnection is to do is answered, to be called and awaited.
-    """
-    match tx:
-        case scoped_session() | async_scoped_session():
-            return hand_over(outbox, tx(), rows, engine, call)
-        case AsyncSession():
-            _keep(outbox, tx.sync_session, rows, engine, call)
+    def cursor(self) -> Any: ...
+    def commit(self) -> Coroutine[Any, Any, None]: ...
+
+
+class AsyncpgConnection(Protocol):
+    """asyncpg's, or one that its pool lends."""
+
+    def is_in_transaction(self) -> bool: ...
+    def executemany(self, command: str, args: Iterable[Any]) -> Coroutine[Any, Any, None]: ...
+
+
+SyncTx: TypeAlias = (
+    Session
+    | AsyncSession
+    | scoped_session[Any]
+    | async_scoped_session[Any]
+    | Connection
+    | RawConnection
+)
+AsyncTx: TypeAlias = AsyncConnection | AsyncRawConnection | AsyncpgConnection
+
+
+class Handles:
+    """Gives rows to a transaction: a Session keeps them until its commit, others write at once."""
+
+    def __init__(self, outbox: Outbox, engine: Callable[[], Engine], bell: Callable[[], Bell]):
+        self._outbox, self._engine = outbox, engine
+        self._raw = RawConnections(outbox, engine, bell)
+
+    def give(self, tx: Any, rows: list[Row], call: str) -> connection.Write | None:
+        """What an async connection is to do is answered, to be called and awaited."""
+        outbox, engine = self._outbox, self._engine()
+        match tx:
+            case scoped_session() | async_scoped_session():
+                return self.give(tx(), rows, call)
+            case AsyncSession():
+                session.keep(outbox, tx.sync_session, rows, engine, call)
+            case Session():
+                session.keep(outbox, tx, rows, engine, call)
+            case Connection():
+                connection.write(tx, outbox, rows, engine, call)
+            case AsyncConnection():
+                return connection.promised(tx, outbox, rows, engine, call)
+            case _:
+                return self._give_raw(tx, rows, call)
+        return None
+
+    def _give_raw(self, tx: Any, rows: list[Row], call: str) -> connection.Write | None:
+        driver = driver_of(tx)
+        if driver is None:
+            raise TodokeError(
+                f"{call} got {type(tx).__name__}. Pass the transaction your change is made in: a "
+                "SQLAlchemy Session, AsyncSession, Connection or AsyncConnection, or a connection "
+                f"of {', '.join(NAMES)}."
+            )
+        if isinstance(driver, SyncDriver):
+            self._raw.write(driver, tx, rows, call)
             return None
-        case Session():
-            _keep(outbox, tx, rows, engine, call)
-            return None
-        case Connection():
-            _write(tx, outbox, rows, engine, call)
-            return None
-        case AsyncConnection():
-            return lambda: tx.run_sync(_write, outbox, rows, engine, call)
-    raise TodokeError(
-        f"{call} got {type(tx).__name__}. Pass the transaction your change is made in: a "
-        "SQLAlchemy Session, AsyncSession, Connection or AsyncConnection."
-    )
-
-
-def _write(
-    connection: Connection, outbox: Outbox, rows: list[Row], engine: Engine, call: str
-) -> None:
-    _check(outbox, connection, engine, call)
-    outbox.write(connection, rows)
-
-
-def _check(outbox: Outbox, connection: Connection, engine: Engine, call: str) -> None:
-    theirs = connection.engine
-    if theirs is not engine and not same_database(theirs.url, engine.url):
-        raise OtherDatabase(call, safe_url(theirs.url), safe_url(engine.url))
-    if outbox.database.is_autocommit(connection):
-        raise NotInTransaction(
-            call, "a connection", "Use one without isolation_level='AUTOCOMMIT'."
-        )
-
-
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    """Rows that a Session will write: where they were published, and where they were written."""
-
-    outbox: Outbox
-    rows: list[Row]
-    published_in: SessionTransaction
-    written_in: SessionTransaction | None = None
-
-
-def _keep(outbox: Outbox, session: Session, rows: list[Row], engine: Engine, call: str) -> None:
-    _check_bind(outbox, session, engine, call)
-    if not rows:
-        return
-    if session.get_transaction() is None:
-        session.begin()
-    inner = _innermost(session)
-    waiting = _Waiting(outbox, rows, inner)
-    session.info.setdefault(_WAITING, []).append(waiting)
-    if _COMMITTING in session.info:
-        # Published by a hook of the commit itself: nobody comes by again to write it.
-        _write_all(session, [waiting])
-
-
-def _check_bind(outbox: Outbox, session: Session, engine: Engine, call: str) -> None:
-    try:
-        bind = session.get_bind(clause=outbox.table.live)
-    except UnboundExecutionError:
-        raise OtherDatabase(
-            call, "no database (bind it, or name todoke's tables in `binds`)", safe_url(engine.url)
-        ) from None
-    theirs = bind.engine
-    if theirs is not engine and not same_database(theirs.url, engine.url):
-        raise OtherDatabase(call, safe_url(theirs.url), safe_url(engine.url))
-    always = getattr(theirs.dialect, "_on_connect_isolation_level", None)
-    if bind.get_execution_options().get("isolation_level", always) == "AUTOCOMMIT":
-        raise NotInTransaction(call, "a Session", "Bind it to an engine without AUTOCOMMIT.")
-
-
-@event.listens_for(Session, "before_commit")
-def _write_waiting(session: Session) -> None:
-    """Before a COMMIT, and before the end of a savepoint; which of the two, nobody tells."""
-    session.info[_COMMITTING] = True
-    waiting = [one for one in session.info.get(_WAITING, ()) if one.written_in is None]
-    if waiting:
-        session.flush()  # the caller's own rows first: their locks then guard the events' order
-        _write_all(session, waiting)
-
-
-def _write_all(session: Session, waiting: list[_Waiting]) -> None:
-    here = _innermost(session)
-    for outbox in dict.fromkeys(one.outbox for one in waiting):
-        mine = [one for one in waiting if one.outbox is outbox]
-        connection = session.connection(bind_arguments={"clause": outbox.table.live})
-        rows = [row for one in mine for row in one.rows]
-        _write(connection, outbox, rows, connection.engine, "publish")
-        for one in mine:
-            one.written_in = here
-
-
-@event.listens_for(Session, "after_soft_rollback")
-def _after_rollback(session: Session, ended: SessionTransaction) -> None:
-    """What was published inside is dropped; what was only written inside is written again."""
-    session.info.pop(_COMMITTING, None)
-    waiting: list[_Waiting] = session.info.get(_WAITING, [])
-    waiting[:] = [one for one in waiting if not _inside(one.published_in, ended)]
-    for one in waiting:
-        if _inside(one.written_in, ended):
-            one.written_in = None
-
-
-@event.listens_for(Session, "after_transaction_end")
-def _forget(session: Session, ended: SessionTransaction) -> None:
-    if ended.parent is None or ended.nested:
-        session.info.pop(_COMMITTING, None)
-    if ended.parent is None:
-        session.info.pop(_WAITING, None)
-
-
-def _innermost(session: Session) -> SessionTransaction:
-    inner = session.get_nested_transaction() or session.get_transaction()
-    assert inner is not None  # noqa: S101
-    return inner
-
-
-def _inside(inner: SessionTransaction | None, ended: SessionTransaction) -> bool:
-    while inner is not None:
-        if inner is ended:
-            return True
-        inner = inner.parent
-    return False
+        return self._raw.promised(driver, tx, rows, call)

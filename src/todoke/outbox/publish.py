@@ -17,6 +17,7 @@ from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection
 
 from todoke import codec, crash
+from todoke.bell import Hints
 from todoke.clock import Clock
 from todoke.database import Database
 from todoke.duration import Duration, duration
@@ -27,6 +28,7 @@ from todoke.message import Event, Message
 from todoke.outbox.row import Inserts, Row, shared
 from todoke.work.strand import place_of
 from todoke.work.table import WorkTable
+from todoke.writing import Writing, perform_on, run
 
 E = TypeVar("E", bound=Event)
 _TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -97,17 +99,25 @@ class Outbox:
         )
 
     def write(self, connection: Connection, rows: Sequence[Row]) -> None:
-        """Few INSERTs, of all that are due now and of all that are due later."""
-        ordered = [row for row in rows if row.shared["ordered"] and not row.locked]
-        if ordered:
-            strands = {row.strand for row in ordered}
-            self.database.lock_strands(connection, sorted(strands))
+        """Write rows on a SQLAlchemy Connection, and ring after its commit."""
+        copier = self.database.copier(connection)
+        writing = self.writing(rows, copies=copier is not None)
+        if hints := run(writing, perform_on(connection, copier)):
+            self._ring(connection, hints)
+
+    def writing(self, rows: Sequence[Row], *, copies: bool) -> Writing[Hints]:
+        """Few INSERTs, of all that are due now and of all that are due later.
+
+        Ends with hints where there is something new; with none where nothing is due yet.
+        """
+        strands = {row.strand for row in rows if row.shared["ordered"] and not row.locked}
+        if strands and (lock := self.database.lock_strands(sorted(strands))):
+            yield lock
         crash.point("publish.before_insert")
-        self._inserts.write(connection, rows)
+        yield from self._inserts.writing(rows, copies=copies)
         crash.point("publish.after_insert")
         places = {(row.shared["stream"], row.lane) for row in rows if not row.delay}
-        if places:
-            self._ring(connection, {hint_of(self.table.source, *place) for place in places})
+        return frozenset(hint_of(self.table.source, *place) for place in places)
 
     def _body(self, event: Event) -> str:
         name = type(event).__name__

@@ -7,8 +7,10 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from todoke.bell import Bell
 from todoke.message import Event
-from todoke.outbox.handle import AsyncTx, SyncTx, Wait, hand_over
+from todoke.outbox.connection import Write
+from todoke.outbox.handle import AsyncTx, Handles, SyncTx
 from todoke.outbox.publish import Outbox
 from todoke.outbox.row import Row
 
@@ -16,8 +18,10 @@ from todoke.outbox.row import Row
 class Publishing:
     """Makes messages of events and hands their rows to the caller's transaction."""
 
-    def __init__(self, outbox: Outbox, engine: Callable[[], Engine]) -> None:
-        self._outbox, self._engine = outbox, engine
+    def __init__(
+        self, outbox: Outbox, engine: Callable[[], Engine], bell: Callable[[], Bell]
+    ) -> None:
+        self._outbox, self._handles = outbox, Handles(outbox, engine, bell)
 
     def one(
         self,
@@ -30,20 +34,20 @@ class Publishing:
     ) -> Any:
         (message,) = self._outbox.messages([event], context, headers=headers)
         call = f"publish({type(event).__name__})"
-        return self._hand_over(tx, self._outbox.rows([message], **options), message, call)
+        return self._give(tx, self._outbox.rows([message], **options), message, call)
 
     def many(
         self, tx: SyncTx | AsyncTx, events: Iterable[Event], context: str, **options: Any
     ) -> Any:
         messages = self._outbox.messages(list(events), context)
         rows = self._outbox.rows(messages, **options)
-        return self._hand_over(tx, rows, messages, "publish_all")
+        return self._give(tx, rows, messages, "publish_all")
 
-    def _hand_over(self, tx: SyncTx | AsyncTx, rows: list[Row], answer: Any, call: str) -> Any:
-        waiting = hand_over(self._outbox, tx, rows, self._engine(), call)
-        return answer if waiting is None else _answer_after(waiting, answer)
+    def _give(self, tx: SyncTx | AsyncTx, rows: list[Row], answer: Any, call: str) -> Any:
+        writing = self._handles.give(tx, rows, call)
+        return answer if writing is None else _answer_after(writing, answer)
 
 
-async def _answer_after(waiting: Wait, answer: Any) -> Any:
-    await waiting()
+async def _answer_after(write: Write, answer: Any) -> Any:
+    await write()
     return answer

@@ -8,13 +8,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import insert, select
 
 from todoke.database import Database
 from todoke.message import Event
 from todoke.work.item import LATER, READY
 from todoke.work.strand import stream_name
 from todoke.work.table import WorkTable
+from todoke.writing import Ask, Copy, Execute, Writing
 
 _MANY = 16
 """From so many rows on they are copied, where a database takes that; it is a trip more."""
@@ -64,7 +65,7 @@ def shared(kind: type[Event], context: str, *, delayed: bool) -> Mapping[str, An
 
 
 class Inserts:
-    """Writes rows: few of them, or many."""
+    """How rows are written: few of them, or many."""
 
     def __init__(self, table: WorkTable, database: Database) -> None:
         live = table.live
@@ -73,27 +74,23 @@ class Inserts:
         due = insert(live).inline()
         self._due = due.values(scheduled_at=database.now, **moments)
         self._later = due.values(scheduled_at=database.after("delay"), **moments)
-        self._live, self._database = live, database
-        self._now = select(database.now)
+        self._live, self._now = live, select(database.now)
 
-    def write(self, connection: Connection, rows: Sequence[Row]) -> None:
+    def writing(self, rows: Sequence[Row], *, copies: bool) -> Writing[None]:
         """In the order of the rows, which is the order their ids are drawn in."""
         due = [row for row in rows if not row.delay]
         later = [row for row in rows if row.delay]
-        if due:
-            self._write_due(connection, due)
-        if later:
-            values = [{**row.values, "delay": row.delay} for row in later]
-            connection.execute(self._later, values)
-
-    def _write_due(self, connection: Connection, due: Sequence[Row]) -> None:
-        copy = self._database.copier(connection) if len(due) >= _MANY else None
-        if copy is None:
+        if copies and len(due) >= _MANY:
+            now = yield Ask(self._now)
+            yield self._copy(due, now)
+        elif due:
             values = [row.values for row in due]
-            connection.execute(self._due, values if len(values) > 1 else values[0])
-            return
-        now = connection.execute(self._now).scalar_one()
+            yield Execute(self._due, values if len(values) > 1 else values[0])
+        if later:
+            yield Execute(self._later, [{**row.values, "delay": row.delay} for row in later])
+
+    def _copy(self, due: Sequence[Row], now: datetime) -> Copy:
         moments = dict.fromkeys(("scheduled_at", "created_at", "updated_at"), now)
         shared = {id(row.shared): {**row.shared, **moments} for row in due}
         rows = ((shared[id(row.shared)], row[_FIRST_OWN:]) for row in due)
-        copy(connection, self._live, _OWN, rows)
+        return Copy(self._live, _OWN, rows)

@@ -1,45 +1,23 @@
-"""The four kinds of transaction an event can be published in, behind one face."""
+"""SQLAlchemy's four."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy import create_engine, make_url, text
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-from todoke import Event, Todoke
+from tests.publish.desks.desk import Desk
 
-
-class Desk(ABC):
-    """Opens transactions of one kind, and publishes in them as a user would."""
-
-    def __init__(self, app: Todoke) -> None:
-        self.app = app
-
-    @abstractmethod
-    def transaction(self) -> AbstractAsyncContextManager[Any]: ...
-
-    @abstractmethod
-    def savepoint(self, tx: Any) -> AbstractAsyncContextManager[Any]: ...
-
-    @abstractmethod
-    def autocommit(self) -> AbstractAsyncContextManager[Any]: ...
-
-    async def publish(self, tx: Any, event: Event, **options: Any) -> Any:
-        return self.app.publish(tx, event, **options)
-
-    async def publish_all(self, tx: Any, events: Iterable[Event], **options: Any) -> Any:
-        return self.app.publish_all(tx, events, **options)
-
-    async def execute(self, tx: Any, statement: str) -> None:
-        tx.execute(text(statement))
+ASYNC = {"sqlite": "sqlite+aiosqlite", "mariadb": "mariadb+aiomysql"}
 
 
 class OfSession(Desk):
+    waits_for_commit = True
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
         with Session(self.app.engine) as session, session.begin():
@@ -55,8 +33,20 @@ class OfSession(Desk):
         with Session(self.app.engine.execution_options(isolation_level="AUTOCOMMIT")) as session:
             yield session
 
+    @asynccontextmanager
+    async def elsewhere(self, url: str) -> AsyncIterator[Session]:
+        engine = create_engine(url)
+        with Session(engine) as session, session.begin():
+            yield session
+        engine.dispose()
+
+    async def execute(self, tx: Any, statement: str) -> None:
+        tx.execute(text(statement))
+
 
 class OfAsyncSession(Desk):
+    waits_for_commit = True
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncSession]:
         async with AsyncSession(self.app.async_engine) as session, session.begin():
@@ -72,6 +62,13 @@ class OfAsyncSession(Desk):
         engine = self.app.async_engine.execution_options(isolation_level="AUTOCOMMIT")
         async with AsyncSession(engine) as session:
             yield session
+
+    @asynccontextmanager
+    async def elsewhere(self, url: str) -> AsyncIterator[AsyncSession]:
+        engine = create_async_engine(async_url(url))
+        async with AsyncSession(engine) as session, session.begin():
+            yield session
+        await engine.dispose()
 
     async def execute(self, tx: Any, statement: str) -> None:
         await tx.execute(text(statement))
@@ -93,8 +90,20 @@ class OfConnection(Desk):
         with self.app.engine.connect() as connection:
             yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
+    @asynccontextmanager
+    async def elsewhere(self, url: str) -> AsyncIterator[Any]:
+        engine = create_engine(url)
+        with engine.begin() as connection:
+            yield connection
+        engine.dispose()
+
+    async def execute(self, tx: Any, statement: str) -> None:
+        tx.execute(text(statement))
+
 
 class OfAsyncConnection(Desk):
+    is_async = True
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Any]:
         async with self.app.async_engine.begin() as connection:
@@ -111,14 +120,18 @@ class OfAsyncConnection(Desk):
             await connection.execution_options(isolation_level="AUTOCOMMIT")
             yield connection
 
-    async def publish(self, tx: Any, event: Event, **options: Any) -> Any:
-        return await self.app.publish(tx, event, **options)
-
-    async def publish_all(self, tx: Any, events: Iterable[Event], **options: Any) -> Any:
-        return await self.app.publish_all(tx, events, **options)
+    @asynccontextmanager
+    async def elsewhere(self, url: str) -> AsyncIterator[Any]:
+        engine = create_async_engine(async_url(url))
+        async with engine.begin() as connection:
+            yield connection
+        await engine.dispose()
 
     async def execute(self, tx: Any, statement: str) -> None:
         await tx.execute(text(statement))
 
 
-KINDS = [OfSession, OfAsyncSession, OfConnection, OfAsyncConnection]
+def async_url(url: str) -> str:
+    parsed = make_url(url).difference_update_query(["ssl_disabled"])
+    driver = ASYNC.get(parsed.get_backend_name(), parsed.drivername)
+    return parsed.set(drivername=driver).render_as_string(hide_password=False)

@@ -1,0 +1,81 @@
+"""SQLAlchemy's connections: rows are written at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary, WeakSet
+
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from todoke.database import safe_url, same_database
+from todoke.driver import OnUse, Watching
+from todoke.errors import NotInTransaction, OtherDatabase
+from todoke.outbox.promise import Promise
+from todoke.outbox.publish import Outbox
+from todoke.outbox.row import Row
+
+Write: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+
+
+def write(
+    connection: Connection, outbox: Outbox, rows: list[Row], engine: Engine, call: str
+) -> None:
+    """A Connection writes at once."""
+    _check(outbox, connection, engine, call)
+    outbox.write(connection, rows)
+
+
+def promised(
+    connection: AsyncConnection, outbox: Outbox, rows: list[Row], engine: Engine, call: str
+) -> Write:
+    """The same for an AsyncConnection: what is to be called and awaited."""
+    promise = Promise(connection, call, _COMMITS)
+
+    async def write_async() -> None:
+        with promise.kept():
+            await connection.run_sync(write, outbox, rows, engine, call)
+
+    return write_async
+
+
+class _Commits(Watching):
+    """Watches over the ends of AsyncConnections' transactions."""
+
+    def __init__(self) -> None:
+        self._on_use: WeakKeyDictionary[Connection, OnUse] = WeakKeyDictionary()
+        self._heard: WeakSet[Engine] = WeakSet()
+
+    def watch(self, connection: AsyncConnection, on_use: OnUse) -> None:
+        plain = connection.sync_connection
+        if plain is None:
+            return  # not begun, which it will say itself
+        if plain.engine not in self._heard:
+            self._heard.add(plain.engine)
+            for moment in ("commit", "prepare_twophase"):
+                event.listen(plain.engine, moment, partial(self._before, False))
+            event.listen(plain.engine, "rollback", partial(self._before, True))
+        self._on_use[plain] = on_use
+
+    def unwatch(self, connection: AsyncConnection) -> None:
+        if connection.sync_connection is not None:
+            self._on_use.pop(connection.sync_connection, None)
+
+    def _before(self, rolls_back: bool, connection: Connection, *_details: object) -> None:
+        if (on_use := self._on_use.get(connection)) is not None:
+            on_use(rolls_back)
+
+
+_COMMITS = _Commits()
+
+
+def _check(outbox: Outbox, connection: Connection, engine: Engine, call: str) -> None:
+    theirs = connection.engine
+    if theirs is not engine and not same_database(theirs.url, engine.url):
+        raise OtherDatabase(call, safe_url(theirs.url), safe_url(engine.url))
+    if outbox.database.is_autocommit(connection):
+        raise NotInTransaction(
+            call, "a connection", "Use one without isolation_level='AUTOCOMMIT'."
+        )

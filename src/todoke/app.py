@@ -217,11 +217,11 @@ class Todoke(Context):
         async with AsyncSession(self.async_engine) as session, session.begin():
             yield session
 
-    def migrate(self) -> None:
+    def migrate(self, *, to: str = "head") -> None:
         """Create or upgrade todoke's tables; safe to repeat."""
         from todoke.databases.upgrade import migrate  # noqa: PLC0415
 
-        migrate(self.engine, self.database)
+        migrate(self.engine, self.database, to)
 
     def migration_sql(self) -> str:
         """What `migrate` would run."""

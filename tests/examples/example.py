@@ -32,19 +32,20 @@ class Example:
     def set(self, name: str, value: str) -> None:
         self._environment[name] = value
 
-    def run(self, *arguments: str) -> str:
-        """A command to its end."""
+    def run(self, *arguments: str, input: str | None = None, ends_with: int = 0) -> str:
+        """A command to its end; answers what it has said."""
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=self.folder,
             env=self._environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            input=input,
             text=True,
             timeout=60,
             check=False,
         )
-        assert done.returncode == 0, done.stdout
+        assert done.returncode == ends_with, done.stdout
         return done.stdout
 
     @contextmanager

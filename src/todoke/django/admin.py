@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
+from django.utils.text import capfirst
+from django.utils.timezone import localtime
 from sqlalchemy import Connection
 
 from todoke.app import Todoke
@@ -53,7 +56,7 @@ class OverviewAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             found = _figures(application())
         except TodokeError as error:
             found = {"trouble": str(error)}
-        return self._page(request, "overview", say("overview"), found)
+        return self._page(request, "overview", capfirst(say("overview")), found)
 
     def dead_letter(self, request: HttpRequest, id: UUID) -> HttpResponse:
         self._require_view(request)
@@ -111,12 +114,16 @@ def _figures(app: Todoke) -> dict[str, Any]:
             (one.name, length(now.now - one.started_at), one.lease_ok, one.lanes)
             for one in now.workers
         ],
-        "letters": letters,
+        "letters": [(_moment(one.died_at), one) for one in letters],
     }
 
 
-def _since(waiting: Any) -> str:
+def _since(waiting: timedelta | None) -> str:
     return "" if waiting is None else f"{say('the oldest for')} {length(waiting)}"
+
+
+def _moment(when: datetime) -> str:
+    return f"{localtime(when):%Y-%m-%d %H:%M:%S %Z}"
 
 
 def _letter(app: Todoke, connection: Connection, id: UUID) -> DeadLetter:
@@ -140,8 +147,8 @@ def _facts(letter: DeadLetter, payloads: Payloads) -> list[tuple[str, object]]:
         "type": f"{letter.type}, v{letter.version}",
         "context": letter.context,
         "key": key,
-        "created": letter.created_at,
-        "died": letter.died_at,
+        "created": _moment(letter.created_at),
+        "died": _moment(letter.died_at),
         "closed": letter.closed_as,
     }
     return [(say(name), value) for name, value in told.items() if value is not None]

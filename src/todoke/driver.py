@@ -48,7 +48,8 @@ class Driver(ABC):
     def is_over(self, connection: Any) -> Happened | None:
         """Tells, from another thread, whether the present transaction has ended; None: nobody can.
 
-        It must not keep the connection alive: an open transaction ends with it.
+        It must not keep the connection alive, whose end is the transaction's, and is equal to
+        what the same connection answered before.
         """
         return None
 

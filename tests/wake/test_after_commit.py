@@ -11,7 +11,7 @@ from sqlalchemy import Connection, func, select, text
 from sqlalchemy.orm import Session
 
 from tests.application import Placed, Shipped
-from tests.publish.desks import OF_SQLALCHEMY, Desk
+from tests.publish.desks import OF_DJANGO, OF_SQLALCHEMY, OWN, Desk
 from tests.waiting import until
 from tests.wake.ringing import PLACED, Heard, listener, ringing_application
 from todoke import Todoke
@@ -32,22 +32,33 @@ def heard(app: Todoke) -> Iterator[Heard]:
         yield heard
 
 
-@pytest.fixture(params=OF_SQLALCHEMY, ids=lambda kind: str(kind.__name__))
+# Django without an atomic block tells of no commit.
+TELL_OF_COMMITS = (*OF_SQLALCHEMY, OF_DJANGO[0])
+
+
+@pytest.fixture
 def desk(request: pytest.FixtureRequest, app: Todoke) -> Desk:
     made = request.param(app)
     assert isinstance(made, Desk)
     return made
 
 
+def every(*kinds: type[Desk]) -> pytest.MarkDecorator:
+    names = [kind.__name__ for kind in kinds]
+    return pytest.mark.parametrize("desk", kinds, ids=names, indirect=True)
+
+
+@every(*TELL_OF_COMMITS, *OWN["postgres"])
 async def test_a_commit_rings(desk: Desk, heard: Heard) -> None:
     """design 12"""
     async with desk.transaction() as tx:
         await desk.publish(tx, Placed(order_id=1))
         await desk.publish(tx, Placed(order_id=2))
     until(lambda: heard.rings)
-    assert heard.rings == [PLACED]
+    assert set(heard.rings) == {PLACED}
 
 
+@every(*TELL_OF_COMMITS)
 async def test_a_rollback_and_a_commit_without_events_are_silent(desk: Desk, heard: Heard) -> None:
     """design 12"""
     with pytest.raises(ZeroDivisionError):
@@ -59,6 +70,17 @@ async def test_a_rollback_and_a_commit_without_events_are_silent(desk: Desk, hea
     ring_afterwards(desk.app)
     until(lambda: heard.rings)
     assert heard.rings == [AFTERWARDS]
+
+
+@every(*OWN["postgres"])
+async def test_a_drivers_transaction_rings_only_when_it_is_over(desk: Desk, heard: Heard) -> None:
+    """design 12: after its rollback for nothing, too, which costs a look"""
+    async with desk.transaction() as tx:
+        await desk.publish(tx, Placed(order_id=1))
+        ring_afterwards(desk.app)
+        until(lambda: heard.rings)
+    until(lambda: len(heard.rings) == 2)
+    assert heard.rings == [AFTERWARDS, PLACED]
 
 
 def test_an_event_for_later_is_silent(app: Todoke, heard: Heard) -> None:

@@ -26,8 +26,12 @@ Connect: TypeAlias = Callable[[], psycopg.Connection[Any]]
 GAP = 0.02
 _FAST, _BRISK, _WITHIN = 20, 10, 0.1
 """So many within so many seconds are fast: a NOTIFY or a claim for each would slow them down."""
-_SHORTEST_LOOK, _LONGEST_LOOK, _OFTEN = 0.0001, 0.001, 0.003
-"""How often to see whether a commit is over: often at first, since most are quick."""
+_SHORTEST_LOOK, _LONGEST_LOOK, _SHARE = 0.0001, 0.02, 0.1
+"""How often to see whether a commit is over: the longer it has taken, the more rarely.
+
+SQLAlchemy tells just before a commit, which is quick. A driver tells nothing, so its transactions
+are looked at from the INSERT on, and may stay open for long.
+"""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _IDLE = 60.0
 """A connection that nobody rings through is given back after so long."""
@@ -94,7 +98,7 @@ class PostgresBell:
         self._asked, self._closing = threading.Event(), threading.Event()
         # While the server is away the oldest fall out; afterwards all are told to look everywhere.
         self._arrived: deque[tuple[float, Hints, Happened | None]] = deque(maxlen=1000)
-        self._waiting: list[tuple[float, Hints, Happened | None]] = []
+        self._waiting: dict[Happened, tuple[float, Hints]] = {}
         self._haste, self._outrun = Haste(), False
         self._last = 0.0
         self._failures = 0
@@ -160,31 +164,46 @@ class PostgresBell:
             and (early := self._last + self._gap - monotonic()) > 0
         ):
             sleep(early)
-        look, rarely = _SHORTEST_LOOK, monotonic() + _OFTEN
         while not (due := self._due()):
             if not (self._waiting or self._arrived):
                 return
-            sleep(look)
-            if monotonic() > rarely:
-                look = min(look * 1.5, _LONGEST_LOOK)
+            self._asked.clear()
+            if not self._arrived:
+                self._asked.wait(self._look())
         self._outrun = len(due) + len(self._waiting) + len(self._arrived) > 1
-        self._send(EVERYWHERE if EVERYWHERE in due else EVERYWHERE.union(*due))
+        self._send(_joined(*due))
+
+    def _look(self) -> float:
+        """Seconds until the next look: a share of the youngest one's age."""
+        age = monotonic() - max(since for since, _ in self._waiting.values())
+        return min(max(age * _SHARE, _SHORTEST_LOOK), _LONGEST_LOOK)
 
     def _due(self) -> list[Hints]:
-        while self._arrived:
-            self._waiting.append(self._arrived.popleft())
+        due = self._take_arrived()
         if self._failures:
             self._waiting.clear()
             return [EVERYWHERE]
         patience = _LAST_PATIENCE if self._closing.is_set() else _PATIENCE
-        still, due = [], []
-        for one in self._waiting:
-            since, hints, after = one
-            if after is None or after():
+        now, still = monotonic(), {}
+        for after, (since, hints) in self._waiting.items():
+            if after():
                 due.append(hints)
-            elif monotonic() - since < patience:
-                still.append(one)
+            elif now - since < patience:
+                still[after] = (since, hints)
         self._waiting = still
+        return due
+
+    def _take_arrived(self) -> list[Hints]:
+        """What is due at once; the rest waits, that of one transaction together."""
+        due = []
+        while self._arrived:
+            since, hints, after = self._arrived.popleft()
+            if after is None:
+                due.append(hints)
+                continue
+            others = self._waiting.get(after)
+            joined = hints if others is None else _joined(hints, others[1])
+            self._waiting[after] = (since, joined)
         return due
 
     def _send(self, hints: Hints) -> None:
@@ -233,3 +252,7 @@ class PostgresBell:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def _joined(*hints: Hints) -> Hints:
+    return EVERYWHERE if EVERYWHERE in hints else EVERYWHERE.union(*hints)

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from todoke.database import safe_url, same_database
 from todoke.driver import OnUse, Watching
-from todoke.errors import NotInTransaction, OtherDatabase
+from todoke.errors import NotAwaited, NotInTransaction, OtherDatabase
 from todoke.outbox.promise import Promise
 from todoke.outbox.publish import Outbox
 from todoke.outbox.row import Row
@@ -64,8 +64,16 @@ class _Commits(Watching):
             self._on_use.pop(connection.sync_connection, None)
 
     def _before(self, rolls_back: bool, connection: Connection, *_details: object) -> None:
-        if (on_use := self._on_use.get(connection)) is not None:
+        on_use = self._on_use.get(connection)
+        if on_use is None:
+            return
+        try:
             on_use(rolls_back)
+        except NotAwaited:
+            # To SQLAlchemy the transaction is over now; the next one must not find it open.
+            connection.connection.rollback()
+            on_use(True)
+            raise
 
 
 _COMMITS = _Commits()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
@@ -34,13 +35,7 @@ class Asyncpg(AsyncDriver):
         return not connection.is_in_transaction()
 
     def is_over(self, connection: Any) -> Happened | None:
-        known = ref(connection)
-
-        def is_over() -> bool:
-            own = known()
-            return own is None or own.is_closed() or not own.is_in_transaction()
-
-        return is_over
+        return _Over(ref(connection))
 
     async def execute(self, connection: Any, statement: str, parameters: Parameters) -> None:
         await connection.execute(statement, *parameters)
@@ -56,6 +51,20 @@ class Asyncpg(AsyncDriver):
     def unwatch(self, connection: Any) -> None:
         if isinstance(connection._protocol, _Watched):  # a closed connection has none any more
             connection._protocol = connection._protocol.behind
+
+
+@dataclass(frozen=True)
+class _Over:
+    """Whether a transaction is; the same for all that is published in it."""
+
+    connection: ref[Any]
+
+    def __post_init__(self) -> None:
+        hash(self.connection)  # later it may have none
+
+    def __call__(self) -> bool:
+        connection = self.connection()
+        return connection is None or connection.is_closed() or not connection.is_in_transaction()
 
 
 class _Watched:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
@@ -34,7 +35,7 @@ class Psycopg(Copies, SyncDriver):
         return _commits_by_itself(connection)
 
     def is_over(self, connection: Any) -> Happened | None:
-        return _is_over(connection)
+        return _Over(ref(connection.pgconn))
 
     def execute(self, connection: Any, statement: str, parameters: Parameters) -> None:
         with Cursor(connection) as cursor:
@@ -67,7 +68,7 @@ class AsyncPsycopg(Copies, AsyncDriver):
         return _commits_by_itself(connection)
 
     def is_over(self, connection: Any) -> Happened | None:
-        return _is_over(connection)
+        return _Over(ref(connection.pgconn))
 
     async def execute(self, connection: Any, statement: str, parameters: Parameters) -> None:
         async with AsyncCursor(connection) as cursor:
@@ -121,14 +122,18 @@ def _commits_by_itself(connection: Any) -> bool:
     return bool(connection.autocommit) and status == TransactionStatus.IDLE
 
 
-def _is_over(connection: Any) -> Happened:
-    known = ref(connection.pgconn)
+@dataclass(frozen=True)
+class _Over:
+    """Whether a transaction is; the same for all that is published in it."""
 
-    def is_over() -> bool:
-        link = known()
+    link: ref[Any]
+
+    def __post_init__(self) -> None:
+        hash(self.link)  # later it may have none
+
+    def __call__(self) -> bool:
+        link = self.link()
         return link is None or link.transaction_status not in _UNDER_WAY
-
-    return is_over
 
 
 def _ending_block(doing: Any) -> Any:

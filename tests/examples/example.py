@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
@@ -31,6 +32,9 @@ class Example:
 
     def set(self, name: str, value: str) -> None:
         self._environment[name] = value
+
+    def find_modules_in(self, folder: Path) -> None:
+        self._environment["PYTHONPATH"] += f"{os.pathsep}{folder}"
 
     def run(self, *arguments: str, input: str | None = None, ends_with: int = 0) -> str:
         """A command to its end; answers what it has said."""

@@ -13,6 +13,7 @@ from sqlalchemy import URL, create_engine, inspect, make_url, text
 
 from tests.examples.example import Example
 from tests.house.sources import ROOT
+from tests.servers.mysqlclient import import_mysqlclient
 from tests.waiting import until
 from todoke import Settings, Todoke
 from todoke.databases import schema
@@ -21,6 +22,11 @@ BACKENDS = {
     "sqlite": "django.db.backends.sqlite3",
     "postgresql": "django.db.backends.postgresql",
     "mariadb": "django.db.backends.mysql",
+}
+OPTIONS = {
+    "sqlite": {"transaction_mode": "IMMEDIATE"},
+    "postgresql": {},
+    "mariadb": {"charset": "utf8mb4"},
 }
 SUITE = ROOT / "tests" / "web" / "django_suite.py"
 ELSEWHERE = "app = Todoke(connections['events'])"
@@ -34,18 +40,17 @@ def databases(**urls: str) -> str:
 def _database(url: URL) -> dict[str, object]:
     given = {"USER": url.username, "PASSWORD": url.password, "HOST": url.host, "PORT": url.port}
     kind = url.get_backend_name()
-    options: dict[str, object] = {"transaction_mode": "IMMEDIATE"} if kind == "sqlite" else {}
     return {
         "ENGINE": BACKENDS[kind],
         "NAME": url.database,
         **{name: value for name, value in given.items() if value is not None},
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": options,
+        "OPTIONS": OPTIONS[kind],
     }
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(f"{request.param}_database"))
 
@@ -60,6 +65,9 @@ def project(folder: Path, **urls: str) -> Example:
     settings = f"from teashop.settings import *\n{databases(**urls)}"
     (shop.folder / "other_settings.py").write_text(settings)
     shop.set("DJANGO_SETTINGS_MODULE", "other_settings")
+    if any(url.startswith("mariadb") for url in urls.values()):
+        import_mysqlclient()
+        shop.find_modules_in(Path(str(importlib.import_module("MySQLdb").__file__)).parents[1])
     return shop
 
 

@@ -225,3 +225,23 @@ def test_a_refusal_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
     said = shop.run("manage.py", "todoke", "status", ends_with=1)
     assert said.startswith("Error: There is no database ")
     assert said.count("\n") == 1
+
+
+def test_a_project_that_names_no_application_is_told_how(tmp_path: Path) -> None:
+    """api 3.11: before anything runs."""
+    shop = project(tmp_path, default=f"sqlite:///{tmp_path / 'shop.db'}")
+    with (shop.folder / "other_settings.py").open("a") as settings:
+        settings.write("TODOKE = {}\n")
+    said = shop.run("manage.py", "check", ends_with=1)
+    assert 'Write TODOKE = {"app": "shop.events:app"}.' in said
+
+
+def test_an_application_in_another_database_is_told_of(tmp_path: Path) -> None:
+    """api 3.11: Django's migrate would not make its tables."""
+    shop = project(tmp_path, default=f"sqlite:///{tmp_path / 'shop.db'}")
+    source = shop.folder / "teashop" / "events.py"
+    elsewhere = f'app = Todoke("sqlite:///{tmp_path / "elsewhere.db"}")'
+    source.write_text(source.read_text().replace("app = Todoke(connection)", elsewhere))
+    assert "todoke.W001" in shop.run("manage.py", "check")
+    shop.run("manage.py", "migrate")
+    assert not tables(f"sqlite:///{tmp_path / 'shop.db'}")

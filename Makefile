@@ -3,7 +3,8 @@ NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c "$(NEW_ENOUGH)" 2>/dev/null && echo $$python && exit; done; echo python3)
 
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 # How many tests run at once, and what else pytest is told: make test ARGUMENTS="-k outbox -x"
@@ -24,7 +25,7 @@ RUN_EXTRAS := --extra postgres --extra mariadb --extra aiosqlite --extra archive
 COMPILE := $(LOCK) --no-emit-package todoke pyproject.toml shop/pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help run test prove check bench lock docs clean run-environment test-environment
+.PHONY: help run test prove pythons check bench lock docs clean run-environment test-environment
 
 help:
 	@echo "todoke: what you commit, arrives."
@@ -39,6 +40,9 @@ test: test-environment ## run all tests, on SQLite, a private PostgreSQL and a p
 
 prove: test-environment ## run the proofs with large counts; writes docs/proof/report.md
 	@exec $(PYTEST) tests/proof --prove --timeout 14400 $(ARGUMENTS)
+
+pythons: ## run all tests on each Python that todoke supports and this machine has
+	@exec $(PYTHON) tools/pythons.py $(ARGUMENTS)
 
 check: test-environment ## format, lint, types, import rules and house rules
 	$(BIN)/ruff format --check .
@@ -67,7 +71,7 @@ clean: ## remove caches, built files and what runs left in var/; keeps .venv
 	rm -rf build dist docs/_build shop/dist var
 
 run-environment:
-	@$(PYTHON) tools/environment.py run
+	@TODOKE_VENV=$(VENV) $(PYTHON) tools/environment.py run
 
 test-environment:
-	@$(PYTHON) tools/environment.py test
+	@TODOKE_VENV=$(VENV) $(PYTHON) tools/environment.py test

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from bench.memory import IDLE, PEAK
 from bench.scenario import RAW, Measured
-from bench.scenarios import AT_100, AT_BEST, CONNECTION, KEEPS_HISTORY, SESSION
+from bench.scenarios import AT_100, AT_BEST, CONNECTION, DRIVER, KEEPS_HISTORY, SESSION
 
 Found: TypeAlias = Mapping[str, Measured]
 """What was measured, by the scenario's id."""
@@ -97,9 +97,9 @@ def _ratio(what: str, bound: float, scenario: str, name: str, side: str, group: 
 
 
 def _publishing() -> Iterator[Bar]:
-    for handle, bound in ((CONNECTION, 0.8), (SESSION, 0.5)):
+    for handle, bound in ((CONNECTION, 0.8), (SESSION, 0.5), (DRIVER, 0.8)):
         yield _ratio(f"publish: {handle} ÷ raw", bound, "publish", handle, RAW)
-    for handle in (CONNECTION, SESSION):
+    for handle in (CONNECTION, SESSION, DRIVER):
         yield _ratio(f"bulk: {handle} ÷ raw", 0.8, "bulk", handle, RAW)
         yield _ratio(f"bulk: {handle} ÷ PgQueuer", 1, "bulk", handle, "pgqueuer")
 

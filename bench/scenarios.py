@@ -11,6 +11,7 @@ from bench.wake.todoke_side import BARE, BARE_NOTIFY, BELL, NOTIFY, POLLING
 
 POSTGRESQL = "postgresql"
 CONNECTION, SESSION = "todoke, Connection", "todoke, Session"
+DRIVER = "todoke, driver's connection"
 RAW_BULK = {POSTGRESQL: "INSERT … SELECT unnest", "mariadb": "INSERT of many rows"}
 AT_100, AT_BEST = "batch 100", "best settings"
 KEEPS_HISTORY = ", keeps history"
@@ -53,7 +54,8 @@ def _publish(database: str = POSTGRESQL) -> Scenario:
         [
             Variant("raw INSERT", RAW),
             Variant(CONNECTION, OURS),
-            Variant(SESSION, OURS, {"session": True}),
+            Variant(SESSION, OURS, {"handle": "session"}),
+            Variant(DRIVER, OURS, {"handle": "driver"}),
             *(peers if database == POSTGRESQL else []),
         ],
         events=2_000,
@@ -74,7 +76,8 @@ def _bulk(database: str = POSTGRESQL) -> Scenario:
         [
             Variant(f"raw {RAW_BULK.get(database, 'executemany')}", RAW),
             Variant(CONNECTION, OURS),
-            Variant(SESSION, OURS, {"session": True}),
+            Variant(SESSION, OURS, {"handle": "session"}),
+            Variant(DRIVER, OURS, {"handle": "driver"}),
             *(peers if database == POSTGRESQL else []),
         ],
         events=20_000,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import event as listening
 from sqlalchemy import text
@@ -55,35 +56,72 @@ def _events(wish: Wish) -> Iterator[Measured]:
 
 def publish(wish: Wish) -> None:
     app = application(wish)
-    timed(lambda: (_by_session if wish.get("session") else _by_connection)(app, _events(wish)))
+    begin = HANDLES[wish.get("handle", "connection")]
+
+    def one_by_one() -> None:
+        with begin(app) as transaction:
+            for event in _events(wish):
+                with transaction() as handle:
+                    app.publish(handle, event)
+
+    timed(one_by_one)
     app.close()
-
-
-def _by_connection(app: Todoke, waiting: Iterator[Measured]) -> None:
-    with app.engine.connect() as connection:
-        for event in waiting:
-            app.publish(connection, event)
-            connection.commit()
-
-
-def _by_session(app: Todoke, waiting: Iterator[Measured]) -> None:
-    for event in waiting:
-        with app.session() as session:
-            app.publish(session, event)
 
 
 def bulk(wish: Wish) -> None:
     app = application(wish)
-    begin: Callable[[], Any] = app.session if wish.get("session") else app.engine.begin
+    begin = HANDLES[wish.get("handle", "connection")]
 
     def many_at_once() -> None:
         waiting = _events(wish)
-        while some := list(islice(waiting, wish["each"])):
-            with begin() as handle:
-                app.publish_all(handle, some)
+        with begin(app) as transaction:
+            while some := list(islice(waiting, wish["each"])):
+                with transaction() as handle:
+                    app.publish_all(handle, some)
 
     timed(many_at_once)
     app.close()
+
+
+@contextmanager
+def _connection(app: Todoke) -> Iterator[Begin]:
+    with app.engine.connect() as connection:
+
+        @contextmanager
+        def transaction() -> Iterator[Any]:
+            with connection.begin():
+                yield connection
+
+        yield transaction
+
+
+@contextmanager
+def _session_each(app: Todoke) -> Iterator[Begin]:
+    yield app.session
+
+
+@contextmanager
+def _driver(app: Todoke) -> Iterator[Begin]:
+    """The connection that SQLAlchemy's engine opened, without SQLAlchemy."""
+    with app.engine.connect() as opened:
+        driver: Any = opened.connection.driver_connection
+
+        @contextmanager
+        def transaction() -> Iterator[Any]:
+            if app.database.kind == "sqlite":
+                driver.execute("BEGIN IMMEDIATE")
+            yield driver
+            driver.commit()
+
+        yield transaction
+
+
+Begin: TypeAlias = Callable[[], AbstractContextManager[Any]]
+HANDLES: dict[str, Callable[[Todoke], AbstractContextManager[Begin]]] = {
+    "connection": _connection,
+    "session": _session_each,
+    "driver": _driver,
+}
 
 
 # --- draining --------------------------------------------------------------------------------

@@ -26,15 +26,15 @@ class Counts:
 
 
 SMALL = Counts(
-    schedules=1_000,
-    kills=50,
+    schedules=400,
+    kills=30,
     outages=3,
     messages=2_000,
-    ordered=20_000,
+    ordered=8_000,
     followers=10_000,
     crowd=20_000,
     drained=10_000,
-    due=3_000,
+    due=1_000,
     away_seconds=3,
     examples=100,
 )

@@ -3,7 +3,8 @@
     python3 tools/environment.py test
 
 Needs nothing but the standard library. Downloads only what `requirements/PURPOSE.txt` names, by
-hash, from whatever package index this machine's pip is set up for.
+hash, from whatever package index this machine's pip is set up for. TODOKE_VENV names another folder
+than `.venv`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import fcntl
 import hashlib
 import importlib.util
+import os
 import subprocess
 import sys
 import time
@@ -21,10 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ENVIRONMENT = ROOT / ".venv"
+ENVIRONMENT = ROOT / os.environ.get("TODOKE_VENV", ".venv")
 PYTHON = ENVIRONMENT / "bin" / "python"
 STAMP = ENVIRONMENT / "todoke-environment"
-LOCK = ROOT / ".venv.lock"
+LOCK = ENVIRONMENT.with_name(f"{ENVIRONMENT.name}.lock")
 
 OLDEST_PYTHON = (3, 11)
 SERVES = {"run": ("run", "test"), "test": ("test",)}
@@ -67,6 +69,7 @@ def refuse_old_python() -> None:
 
 @contextmanager
 def one_builder_at_a_time() -> Iterator[None]:
+    LOCK.parent.mkdir(parents=True, exist_ok=True)
     with LOCK.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -125,7 +128,7 @@ def create() -> None:
             f"{sys.executable} cannot make virtual environments: its ensurepip module is missing.\n"
             "On Debian and Ubuntu: apt install python3-venv"
         )
-    say(f"creating .venv with Python {'.'.join(map(str, sys.version_info[:3]))}")
+    say(f"creating {ENVIRONMENT.name} with Python {'.'.join(map(str, sys.version_info[:3]))}")
     venv.create(ENVIRONMENT, clear=True, symlinks=True, with_pip=True)
 
 

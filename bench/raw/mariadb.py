@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
-import pymysql  # type: ignore[import-untyped]
+import pymysql
 from sqlalchemy import make_url
 
 from bench.raw.tables import STREAM, UNORDERED, Row, Tables

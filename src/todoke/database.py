@@ -321,7 +321,14 @@ def _place(url: URL) -> Sequence[object]:
         return (kind, _host(url), url.port or 5432, url.database)
     if url.database in (None, "", ":memory:"):
         return (kind, object())
-    return (kind, Path(str(url.database)).resolve())
+    return (kind, _file(str(url.database), Path.cwd()))
+
+
+@lru_cache(maxsize=256)
+def _file(name: str, here: Path) -> Path:
+    # It asks the system for each folder on the way; every publication on a driver's connection
+    # comes by.
+    return (here / name).resolve()
 
 
 def _host(url: URL) -> str:

@@ -6,6 +6,8 @@ other. It is called after the page (`first-steps.md` is `first_steps.py`). Comme
     <!-- program: quickstart.py -->    anywhere: calls the program so
     <!-- not run: needs a broker -->   directly above a `python` block: leaves it out, with a reason
     <!-- run -->                       directly above a `console` block: runs its `$ todoke …` lines
+    <!-- servers: postgres mariadb --> anywhere: the program finds a fresh database of each at
+                                       POSTGRES_URL and MARIADB_URL
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)")
 PROGRAM = re.compile(r"^<!-- program: (?P<name>\w+\.py) -->$", re.MULTILINE)
+SERVERS = re.compile(r"^<!-- servers: (?P<names>[a-z ]+) -->$", re.MULTILINE)
 NOT_RUN = re.compile(r"^<!-- not run:(?P<reason>.*)-->$")
 
 
@@ -52,6 +55,11 @@ class Page:
         if named := PROGRAM.search(self.text):
             return named["name"]
         return re.sub(r"\W", "_", Path(self.name).stem.lower()) + ".py"
+
+    @property
+    def servers(self) -> list[str]:
+        named = SERVERS.search(self.text)
+        return named["names"].split() if named else []
 
     @property
     def program(self) -> str:

@@ -27,12 +27,18 @@ def page(request: pytest.FixtureRequest) -> Page:
     return given
 
 
-def test_the_examples_of_a_page_run(page: Page, tmp_path: Path) -> None:
+def test_the_examples_of_a_page_run(
+    page: Page, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     (tmp_path / page.program_name).write_text(page.program, encoding="utf-8")
+    places = {
+        f"{server.upper()}_URL": str(request.getfixturevalue(f"{server}_database"))
+        for server in page.servers
+    }
     if page.program.strip():
-        run(sys.executable, page.program_name, folder=tmp_path)
+        run(sys.executable, page.program_name, folder=tmp_path, **places)
     for command in page.commands:
-        run(*command, folder=tmp_path)
+        run(*command, folder=tmp_path, **places)
 
 
 def test_a_block_that_is_left_out_has_a_reason(page: Page) -> None:
@@ -40,12 +46,12 @@ def test_a_block_that_is_left_out_has_a_reason(page: Page) -> None:
     assert not [f"{page.name}:{each.line}" for each in left_out if not each.gives_reason]
 
 
-def run(*command: str, folder: Path) -> None:
+def run(*command: str, folder: Path, **environment: str) -> None:
     finished = subprocess.run(
         command,
         check=False,
         cwd=folder,
-        env=clean_environment(),
+        env={**clean_environment(), **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -96,6 +102,14 @@ def test_blocks_of_a_page_are_one_program_at_their_own_lines() -> None:
 
 def test_only_marked_commands_are_run() -> None:
     assert EXAMPLE.commands == [["todoke", "check", "--strict"]]
+
+
+def test_a_page_may_need_servers() -> None:
+    assert Page("page.md", "<!-- servers: postgres mariadb -->\n").servers == [
+        "postgres",
+        "mariadb",
+    ]
+    assert EXAMPLE.servers == []
 
 
 def test_a_page_may_name_its_program() -> None:

@@ -6,6 +6,7 @@ That a commit keeps and a rollback drops, savepoints too, is in `test_commit_and
 from __future__ import annotations
 
 import gc
+import re
 import warnings
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.application import Noted, Placed, living
+from tests.house.sources import ROOT
 from tests.publish.desks import EVERY_KIND, Desk
 from todoke import Event, Key, Todoke, codec
 from todoke.errors import NotAwaited, NotInTransaction, NullKey, OtherDatabase
@@ -143,3 +145,11 @@ async def test_a_publication_that_is_not_awaited_fails_the_commit(app: Todoke, d
 def orders(app: Todoke) -> list[int]:
     with app.engine.connect() as connection:
         return list(connection.execute(text("SELECT id FROM orders ORDER BY id")).scalars())
+
+
+def test_the_guide_names_every_kind() -> None:
+    """OB-1: and no other"""
+    guide = (ROOT / "docs" / "connections.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(Of\w+)`", guide))
+    known = {kind.__name__ for _, kind in EVERY_KIND} | {"OfSqlite3Always"}
+    assert named == known

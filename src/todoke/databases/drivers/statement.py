@@ -16,15 +16,17 @@ class Prepared:
     def __init__(self, statement: Any, columns: list[str] | None, dialect: Dialect) -> None:
         compiled = statement.compile(dialect=dialect, column_keys=columns)
         self.text = str(compiled)
-        self._compiled = compiled
-        self._places: list[str] | None = compiled.positiontup if compiled.positional else None
-        self._processors = dict(_processors(compiled, dialect))
+        named = {name: bound for bound, name in compiled.bind_names.items()}
+        self._by_place = bool(compiled.positional)
+        names = compiled.positiontup if self._by_place else named
+        self._bound = [(name, named[name], _processor(named[name], dialect)) for name in names]
 
     def parameters(self, values: Mapping[str, Any]) -> Parameters:
-        bound = self._compiled.construct_params(values)
-        for name, processor in self._processors.items():
-            bound[name] = processor(bound[name])
-        return bound if self._places is None else [bound[name] for name in self._places]
+        """Those of the values, and those that the statement brings along."""
+        found = [processor(_value(bound, values)) for _, bound, processor in self._bound]
+        if self._by_place:
+            return found
+        return {name: one for (name, _, _), one in zip(self._bound, found, strict=True)}
 
 
 class Statements:
@@ -44,9 +46,16 @@ class Statements:
         return found
 
 
-def _processors(compiled: Any, dialect: Dialect) -> list[tuple[str, Callable[[Any], Any]]]:
-    made = [
-        (name, parameter.type.dialect_impl(dialect).bind_processor(dialect))
-        for parameter, name in compiled.bind_names.items()
-    ]
-    return [(name, processor) for name, processor in made if processor is not None]
+def _processor(bound: Any, dialect: Dialect) -> Callable[[Any], Any]:
+    return bound.type.dialect_impl(dialect).bind_processor(dialect) or _as_it_is
+
+
+def _value(bound: Any, values: Mapping[str, Any]) -> Any:
+    try:
+        return values[bound.key]
+    except KeyError:
+        return bound.effective_value  # a figure in its text, or the moment of a test's clock
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

@@ -15,6 +15,7 @@ NAMES = [
 ]  # fmt: skip
 SUBMODULES = {
     "todoke.types": ["CallNext", "Duration", "ErrorClass", "Middleware", "OnCrash"],
+    "todoke.flask": ["install"],
     "todoke.operate": [
         "ArchiveFile",
         "DeadLetter",
@@ -59,7 +60,8 @@ def test_every_public_name_says_what_it_is() -> None:
 
 
 def own_docstring(module: object, name: str) -> str | None:
-    doc: str | None = vars(getattr(module, name)).get("__doc__")
+    thing = getattr(module, name)
+    doc: str | None = vars(thing).get("__doc__") if isinstance(thing, type) else thing.__doc__
     # A dataclass without words of its own is given its signature.
     return None if doc and doc.startswith(f"{name}(") else doc
 

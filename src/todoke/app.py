@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import cached_property
 from random import Random, SystemRandom
 from typing import Any
@@ -31,6 +31,7 @@ from todoke.errors import InvalidOption
 from todoke.finding import Finding
 from todoke.handlers import Handlers
 from todoke.identity import Identities
+from todoke.lifespan import publishing, working
 from todoke.message import Event
 from todoke.outbox.handle import RawConnection
 from todoke.outbox.publish import Outbox
@@ -76,6 +77,7 @@ class Todoke(Context):
         self._make_session = session
         self.contexts: list[Context] = [self]
         self._handlers: tuple[int, Handlers] | None = None
+        self.surroundings: dict[str, Callable[[Any], Any]] = {}
         self._build_rooms()
 
     def _build_rooms(self) -> None:
@@ -159,6 +161,15 @@ class Todoke(Context):
             self.contexts.append(context)
             context.join(self)
 
+    def surround(self, name: str, decorate: Callable[[Any], Any]) -> None:
+        """Decorate every handler with what a web framework wants around an attempt.
+
+        Under a name, so that a second web application replaces the first. `decorate` gives a `def`
+        for a `def` and an `async def` for an `async def`.
+        """
+        self.surroundings[name] = decorate
+        self._handlers = None
+
     def _declared(self) -> list[Provider]:
         return [one for context in self.contexts for one in context.provided]
 
@@ -206,11 +217,11 @@ class Todoke(Context):
         async with AsyncSession(self.async_engine) as session, session.begin():
             yield session
 
-    def migrate(self) -> None:
+    def migrate(self, *, to: str = "head") -> None:
         """Create or upgrade todoke's tables; safe to repeat."""
         from todoke.databases.upgrade import migrate  # noqa: PLC0415
 
-        migrate(self.engine, self.database)
+        migrate(self.engine, self.database, to)
 
     def migration_sql(self) -> str:
         """What `migrate` would run."""
@@ -248,13 +259,24 @@ class Todoke(Context):
         crash.arm_from_environment()
         return Runtime(self).run()
 
+    def lifespan(self, web: object = None) -> AbstractAsyncContextManager[None]:
+        """For `FastAPI(lifespan=app.lifespan)`: publish here, and let workers run elsewhere.
+
+        Handlers and tables are checked at the start; at the end everything is let go.
+        """
+        return publishing(self)
+
+    def embedded(self, web: object = None) -> AbstractAsyncContextManager[None]:
+        """The same with a worker inside the web process, for small set-ups."""
+        return working(self)
+
     def close(self) -> None:
-        """Let go of connections and threads."""
-        if "bell" in self.__dict__:
-            self.bell.close()
+        """Let go of connections and threads; they come back when needed again."""
+        if (bell := self.__dict__.pop("bell", None)) is not None:
+            bell.close()
         self.providers.close()
-        if (asynchronous := self.engines.let_go()) is not None:
-            self.providers.run(asynchronous.dispose())
+        for engine in self.engines.let_go():
+            self.providers.run(engine.dispose())
         self.event_loop.close()
 
     def ring(self, connection: Connection, hints: Collection[str]) -> None:

@@ -31,7 +31,7 @@ class Bell(Protocol):
         """Ring soon; with `after`, as soon as it answers True."""
 
     def close(self) -> None:
-        """Ring what waits, within a second, and let go of thread and connection."""
+        """Ring what waits, within a second, let go of thread and connection until rung again."""
 
 
 class Ear(Protocol):

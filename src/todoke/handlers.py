@@ -87,6 +87,12 @@ class Handlers:
         return cls(by_name, registers, classes, bounds)
 
 
+def _surrounded(app: Todoke, function: Callable[..., Any]) -> Callable[..., Any]:
+    for decorate in app.surroundings.values():
+        function = decorate(function)
+    return function
+
+
 def _handler(app: Todoke, context: Context, wish: Wish) -> Handler:
     owner = f"handler {wish.name!r} ({place(wish.function)})"
     if len(wish.name) > 200:
@@ -104,7 +110,7 @@ def _handler(app: Todoke, context: Context, wish: Wish) -> Handler:
     return Handler(
         name=wish.name,
         context=context.name,
-        function=wish.function,
+        function=_surrounded(app, wish.function),
         events=wish.events,
         parameters=parameters,
         is_async=is_async,

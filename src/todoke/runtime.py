@@ -83,7 +83,7 @@ class Runtime:
         self.conclusions = Conclusions(app.clock, app.random.random, self._then)
         self.performer = Performer(
             lambda: app.engine,
-            lambda: app.async_engine,
+            lambda: app.engines.of_async_handlers,
             app.database,
             self.conclusions,
             app.providers,
@@ -173,10 +173,7 @@ class Runtime:
 
     def run(self) -> bool:
         app, settings = self._app, self._app.settings
-        if in_memory(app.url) and app.database.kind == "sqlite":
-            raise InvalidOption("database.url", "sqlite://", "a worker needs a database file.")
-        with self._connect() as connection:
-            self._check(connection)
+        self.check()
         asked = self._listen_for_signals()
         spare_the_collector()
         process = self.start()
@@ -187,6 +184,14 @@ class Runtime:
         ending = process.stop(settings.seconds("worker.drain_timeout"))
         app.providers.close()
         return ending.recycle
+
+    def check(self) -> None:
+        """Refuse a database that a worker cannot work with."""
+        app = self._app
+        if in_memory(app.url) and app.database.kind == "sqlite":
+            raise InvalidOption("database.url", "sqlite://", "a worker needs a database file.")
+        with self._connect() as connection:
+            self._check(connection)
 
     def start(self) -> Process:
         """Start the agents' loops and return at once."""

@@ -72,6 +72,7 @@ class Settings:
         self._values = dict(_flat(values or {}))
         self._origins = dict.fromkeys(self._values, origin)
         self._environment = os.environ if environment is None else environment
+        self._overruled: frozenset[str] = frozenset()
         for name in self._values:
             _check_name(name)
 
@@ -88,11 +89,8 @@ class Settings:
             _check_name(name)
         other._values.update(said)
         other._origins = {**self._origins, **dict.fromkeys(said, "code")}
-        other._environment = {
-            key: text
-            for key, text in self._environment.items()
-            if key not in {_variable(name) for full in said for name in _prefixes(full)}
-        }
+        variables = {_variable(name) for full in said for name in _prefixes(full)}
+        other._overruled = self._overruled | variables
         return other
 
     @overload
@@ -100,7 +98,7 @@ class Settings:
     @overload
     def get(self, name: str, default: D) -> Any | D: ...
     def get(self, name: str, default: object = None) -> Any:
-        if (text := self._environment.get(_variable(name))) is not None:
+        if (text := self._said_outside(name)) is not None:
             return text
         if name == "outbox.batch" and name not in self._values:
             return PROFILES[self.profile]
@@ -208,9 +206,13 @@ class Settings:
         return [(name, self.get(name), self._origin(name)) for name in sorted(names)]
 
     def _origin(self, name: str) -> str:
-        if _variable(name) in self._environment:
+        if self._said_outside(name) is not None:
             return "environment"
         return self._origins.get(name, "default")
+
+    def _said_outside(self, name: str) -> str | None:
+        variable = _variable(name)
+        return None if variable in self._overruled else self._environment.get(variable)
 
     def _policy(self, name: str) -> Backoff:
         delays = self._values.get(f"retry.{name}.delays", ())

@@ -197,6 +197,17 @@ def test_closing_rings_what_waits(postgres_database: str) -> None:
     assert heard.rings == [{"event:free:late/x"}]
 
 
+def test_a_bell_that_was_closed_rings_again(postgres_database: str) -> None:
+    """design 12: a web application that is started again in one process"""
+    with ringing_application(postgres_database) as app, listener(app) as heard:
+        bell = PostgresBell(connector(app.url, "test"), channel_of("todoke", ""))
+        for number in range(3):
+            bell.ring({f"event:free:{number}/x"})
+            bell.close()
+        until(lambda: len(heard.rings) == 3)
+    assert heard.rings == [{f"event:free:{number}/x"} for number in range(3)]
+
+
 def run(script: str, url: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", "-c", script, url]
     return subprocess.run(

@@ -7,23 +7,26 @@ does; they hold no rules of their own. Refusals are one line on stderr and exit 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
 import typer
 
+from todoke.app import Todoke
 from todoke.cli.archive import archive
 from todoke.cli.crash_points import crash_points
 from todoke.cli.dead_letters import dead_letters
 from todoke.cli.doctor import doctor
 from todoke.cli.events import events
+from todoke.cli.finding import at_hand
 from todoke.cli.migrate import migrate
 from todoke.cli.refusal import Commands
 from todoke.cli.settings import settings
 from todoke.cli.status import status
 from todoke.cli.worker.command import worker
 
-__all__ = ["main"]
+__all__ = ["main", "run"]
 
 commands = typer.Typer(
     cls=Commands,
@@ -67,3 +70,9 @@ commands.command("crash-points")(crash_points)
 
 def main() -> None:
     commands(prog_name="todoke")
+
+
+def run(arguments: Sequence[str], app: Todoke, *, program: str, named: str) -> None:
+    """The same inside another command line, with an application at hand; ends with SystemExit."""
+    with at_hand(app, named):
+        commands(arguments, prog_name=program)

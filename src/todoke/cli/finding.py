@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
@@ -27,7 +28,18 @@ AppOption = Annotated[
         show_default=False,
     ),
 ]
+_at_hand: ContextVar[tuple[str, Todoke] | None] = ContextVar("todoke_at_hand", default=None)
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
+
+
+@contextmanager
+def at_hand(app: Todoke, named: str) -> Iterator[None]:
+    """Commands mean this application, unless another is named; worker processes load `named`."""
+    before = _at_hand.set((named, app))
+    try:
+        yield
+    finally:
+        _at_hand.reset(before)
 
 
 @contextmanager
@@ -42,7 +54,8 @@ def application(wish: str | None) -> Iterator[Todoke]:
 
 def target(wish: str | None) -> str:
     """Which application is meant: as said on the command line, or by the settings."""
-    named = wish or Settings.load().get("app")
+    given = _at_hand.get()
+    named = wish or (given[0] if given else Settings.load().get("app"))
     if not named:
         raise Refused(
             "No application is named. Say --app module:attribute, set TODOKE_APP, or write "
@@ -53,6 +66,8 @@ def target(wish: str | None) -> str:
 
 def load(named: str) -> Todoke:
     """Import `module:attribute`, the current directory first."""
+    if (given := _at_hand.get()) is not None and given[0] == named:
+        return given[1]
     module, _, attribute = named.partition(":")
     if not module or not attribute:
         raise Refused(

@@ -36,7 +36,7 @@ def status(
     with application(app) as found:
         show = _say_json if as_json else _say
         if not watch:
-            show(_look(found))
+            show(look(found))
         elif as_json:
             _watch_json(found)
         else:
@@ -66,7 +66,8 @@ class Look:
     destinations: list[DestinationRecord]
 
 
-def _look(app: Todoke) -> Look:
+def look(app: Todoke) -> Look:
+    """What the database knows now."""
     leases = Runtime(app).leases
     with reading(app) as connection:
         figures = app.events.status(connection)
@@ -197,7 +198,7 @@ def _watch(app: Todoke) -> None:
 
 def _screen_or_trouble(app: Todoke) -> list[Text]:
     try:
-        return [*_screen(_look(app)), Text(""), Text("Ctrl-C ends", style="dim")]
+        return [*_screen(look(app)), Text(""), Text("Ctrl-C ends", style="dim")]
     except TodokeError as error:
         return [Text(one_line(str(error)), style="red"), Text("trying again", style="dim")]
 
@@ -206,7 +207,7 @@ def _watch_json(app: Todoke) -> None:
     pause = threading.Event()
     try:
         while True:
-            say_json(_data(_look(app)), indent=None)
+            say_json(_data(look(app)), indent=None)
             pause.wait(_EVERY)
     except KeyboardInterrupt:
         return

@@ -8,6 +8,7 @@ from sqlalchemy import URL, Engine
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from todoke.database import Database
+from todoke.databases.pool import leave_to_parent
 from todoke.databases.sqlite import in_memory
 from todoke.errors import InvalidOption
 
@@ -15,7 +16,7 @@ Address = Callable[[], URL]
 
 
 class Engines:
-    """Three of them: for callers and handlers, for a worker's agents, for async code.
+    """For callers and `def` handlers, for a worker's agents, for async code, for async handlers.
 
     An address may change, as that of a Django project does when its tests begin.
     """
@@ -25,7 +26,7 @@ class Engines:
     ) -> None:
         self._database, self._address, self._given, self._slots = database, address, given, slots
         self._made: dict[str, tuple[URL, Engine]] = {}
-        self._made_async: tuple[URL, AsyncEngine] | None = None
+        self._made_async: dict[str, tuple[URL, AsyncEngine]] = {}
 
     @property
     def main(self) -> Engine:
@@ -35,33 +36,53 @@ class Engines:
     def agents(self) -> Engine:
         if self._given is not None or in_memory(self._address()):
             return self.main
-        return self._remembered("agents", lambda: self._database.agents_engine(self._address()))
+        return self._remembered("agents", self._make_agents)
 
     @property
     def asynchronous(self) -> AsyncEngine:
+        return self._remembered_async("main")
+
+    @property
+    def of_async_handlers(self) -> AsyncEngine:
+        """Their event loop is not the caller's, and a pool has but one."""
+        return self._remembered_async("handlers")
+
+    def _remembered_async(self, name: str) -> AsyncEngine:
         url = self._address()
         if in_memory(url):
             raise InvalidOption(
                 "database.url", "sqlite://", "an in-memory database has no async side. Use a file."
             )
-        if self._made_async is None or self._made_async[0] != url:
-            self._made_async = (url, self._database.async_engine(url, max(16, self._slots)))
-        return self._made_async[1]
+        made = self._made_async.get(name)
+        if made is None or made[0] != url:
+            engine = self._database.async_engine(url, max(16, self._slots))
+            leave_to_parent(engine.sync_engine)
+            made = self._made_async[name] = (url, engine)
+        return made[1]
 
-    def let_go(self) -> AsyncEngine | None:
-        """Close what was opened here; the async one is answered, since that is awaited."""
-        asynchronous = self._made_async[1] if self._made_async else None
-        for _, engine in self._made.values():
-            if self._given is None:
+    async def leave_this_loop(self) -> None:
+        """Close the connections that live on the caller's event loop, and die on it."""
+        if "main" in self._made_async:
+            await self._made_async["main"][1].dispose()
+
+    def let_go(self) -> list[AsyncEngine]:
+        """Close what was opened here; async ones are answered, since that is awaited.
+
+        The engines themselves stay, for whoever has bound sessions to them.
+        """
+        if self._given is None:
+            for _, engine in self._made.values():
                 engine.dispose()
-        self._made.clear()
-        self._made_async = None
-        return asynchronous
+        return [engine for _, engine in self._made_async.values()]
 
     def _make(self) -> Engine:
         if self._given is not None:
             return self._database.adopt(self._given)
-        return self._database.engine(self._address(), pool_size=self._slots + 1)
+        engine = self._database.engine(self._address(), pool_size=self._slots + 1)
+        return leave_to_parent(engine)
+
+    def _make_agents(self) -> Engine:
+        return leave_to_parent(self._database.agents_engine(self._address()))
 
     def _remembered(self, name: str, make: Callable[[], Engine]) -> Engine:
         url = self._address()

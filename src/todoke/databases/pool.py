@@ -1,4 +1,4 @@
-"""Connections that have rested are tried before they are used.
+"""Connections that have rested are tried before they are used, and none outlives a fork.
 
 After an outage the first to come would meet a dead connection. Asking before every use, as
 `pool_pre_ping` does, is a trip to the server for each transaction; one that was in use a moment ago
@@ -10,11 +10,26 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, Pool, StaticPool, event
 from sqlalchemy.exc import DisconnectionError
+
+from todoke.fork import after_fork
 
 _RESTED_SINCE = "todoke_rested_since"
 _A_WHILE = 0.02
+# Not even forgotten: some drivers say goodbye to the server in the parent's name.
+_inherited: list[Pool] = []
+
+
+def leave_to_parent(engine: Engine) -> Engine:
+    """A forked child opens its own connections."""
+    # What lies in memory was copied by the fork: it is the child's own already.
+    return engine if isinstance(engine.pool, StaticPool) else after_fork(engine, _begin_anew)
+
+
+def _begin_anew(engine: Engine) -> None:
+    _inherited.append(engine.pool)
+    engine.dispose(close=False)
 
 
 def try_after_a_rest(engine: Engine) -> Engine:

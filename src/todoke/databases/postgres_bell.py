@@ -7,19 +7,18 @@ most once in `gap` seconds.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Collection
 from time import monotonic, sleep
 from typing import Any, TypeAlias
-from weakref import WeakSet
 
 import psycopg
 from psycopg.pq import Escaping, ExecStatus
 from sqlalchemy import URL
 
 from todoke.bell import EVERYWHERE, Happened, Hints, pack
+from todoke.fork import after_fork
 from todoke.telemetry import log
 
 Connect: TypeAlias = Callable[[], psycopg.Connection[Any]]
@@ -87,9 +86,8 @@ class PostgresBell:
         self._connect, self._channel, self._gap = connect, channel, gap
         self._inherited: list[psycopg.Connection[Any] | None] = []
         self._connection: psycopg.Connection[Any] | None = None
-        self._closed = False
         self._renew()
-        _bells.add(self)
+        after_fork(self, PostgresBell._renew)
 
     def _renew(self) -> None:
         # In a forked child the connection is the parent's: neither used nor closed there.
@@ -115,15 +113,20 @@ class PostgresBell:
             self._asked.set()
 
     def close(self) -> None:
-        self._closed = True
+        thread = self._thread
+        if thread is None:
+            return
         self._closing.set()
         self._asked.set()
-        if self._thread is not None:
-            self._thread.join(1.0)
+        thread.join(1.0)
+        if not thread.is_alive():
+            # A web application may start again in this process, and ring again.
+            self._thread = None
+            self._closing.clear()
 
     def _start(self) -> None:
         with self._starting:
-            if self._thread is not None or self._closed:
+            if self._thread is not None:
                 return
             thread = threading.Thread(target=self._run, name="todoke-bell", daemon=True)
             try:
@@ -253,14 +256,3 @@ class PostgresBell:
 
 def _joined(*hints: Hints) -> Hints:
     return EVERYWHERE if EVERYWHERE in hints else EVERYWHERE.union(*hints)
-
-
-_bells: WeakSet[PostgresBell] = WeakSet()
-
-
-def _renew_all() -> None:
-    for bell in list(_bells):
-        bell._renew()
-
-
-os.register_at_fork(after_in_child=_renew_all)

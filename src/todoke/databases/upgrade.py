@@ -20,12 +20,12 @@ from todoke.database import Database
 SCRIPTS = Path(__file__).parent / "migrations"
 
 
-def migrate(engine: Engine, database: Database) -> None:
-    """Bring the tables to this release's revision; safe to repeat."""
+def migrate(engine: Engine, database: Database, to: str = "head") -> None:
+    """Bring the tables to this release's revision, or to an older one; safe to repeat."""
     with database.one_migration(engine) as connection:
         if database.schema is not None:
             _create_schema(connection, database.schema)
-        command.upgrade(_config(database, connection=connection), "head")
+        command.upgrade(_config(database, connection=connection), to)
 
 
 def migration_sql(database: Database, url: str) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from todoke.errors import InvalidOption, UnknownDependency
+from todoke.fork import after_fork
 from todoke.work.handler import Parameter, parameters_of, place
 
 Scope = Literal["process", "attempt"]
@@ -61,6 +62,10 @@ class Providers:
         loop: Callable[[], asyncio.AbstractEventLoop],
     ) -> None:
         self._known, self._declared, self._loop = dict(known), declared, loop
+        self._renew()
+        after_fork(self, Providers._renew)
+
+    def _renew(self) -> None:
         self._values: dict[Provider, Any] = {}
         self._stack: AsyncExitStack | None = None
         self._lock = threading.RLock()

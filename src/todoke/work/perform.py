@@ -213,8 +213,12 @@ class Performer:
         kept: list[Then | None] = [None]
 
         async def innermost(attempt: Attempt) -> Outcome:
-            answer = call.handler.function(call.event, **{**call.values, **scoped}, **own)
-            answer = await answer if call.handler.is_async else answer
+            values = {**call.values, **scoped, **own}
+            if call.handler.is_async:
+                answer = await call.handler.function(call.event, **values)
+            else:
+                with _outside_of_loops():
+                    answer = call.handler.function(call.event, **values)
             crash.point("handler.after_call")
             outcome, events = self._conclusions.outcome_of(answer)
             kept[0] = self._conclusions.then(events, call.handler, call.item)
@@ -350,6 +354,20 @@ def _layer(layer: Middleware, inner: CallNext) -> CallNext:
         return await layer(attempt, inner)
 
     return call
+
+
+@contextmanager
+def _outside_of_loops() -> Iterator[None]:
+    """A `def` handler inside middleware may do what a loop's thread may not: `asyncio.run`, block.
+
+    Django's ORM refuses to work where it sees a running loop.
+    """
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(loop)
 
 
 def _own_loop(work: Coroutine[Any, Any, T]) -> T:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from todoke.fork import after_fork
 from todoke.work.call import Answer, Call
 from todoke.work.perform import Performer
 
@@ -34,7 +35,14 @@ class EventLoop:
     """One event loop in a thread of its own, started when first needed."""
 
     def __init__(self) -> None:
+        self._inherited: list[asyncio.AbstractEventLoop | None] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._renew()
+        after_fork(self, EventLoop._renew)
+
+    def _renew(self) -> None:
+        self._inherited.append(self._loop)
+        self._loop = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 

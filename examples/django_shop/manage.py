@@ -1,0 +1,10 @@
+"""Django's command line for the tea shop."""
+
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "teashop.settings")
+    execute_from_command_line(sys.argv)

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from todoke.app import Todoke
-from todoke.cli.finding import AppOption, load, target
+from todoke.application import load
+from todoke.cli.finding import AppOption, target
 from todoke.cli.reach import require_file
 from todoke.cli.refusal import Refused
 from todoke.cli.screen import counted, one_line

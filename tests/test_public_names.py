@@ -28,7 +28,7 @@ SUBMODULES = {
         "Selection",
         "Status",
     ],
-    "todoke.testing": ["Clock"],
+    "todoke.testing": ["Clock", "FaultyLine", "Harness"],
 }
 # Names of types that are written with other types: Python keeps no docstring for them.
 ALIASES = {"CallNext", "Duration", "ErrorClass", "Key", "Middleware", "OnCrash", "Outcome",

@@ -150,8 +150,8 @@ class Todoke(Context):
 
         What is declared stays. What was built for the other place is used again the next time.
         """
-        before, told = vars(self).copy(), self.settings.explain()
-        if there.rooms and there.told == told:
+        before = vars(self).copy()
+        if there.rooms:
             self._become(there.rooms)
         else:
             self._move(there)
@@ -162,7 +162,7 @@ class Todoke(Context):
             try:
                 self.close()
             finally:
-                there.rooms, there.told = vars(self).copy(), told
+                there.rooms = vars(self).copy()
                 self._become(before)
 
     def _move(self, there: Elsewhere) -> None:

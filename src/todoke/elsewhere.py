@@ -21,7 +21,6 @@ class Elsewhere:
     clock: Clock
     random: Random
     rooms: dict[str, Any] = field(default_factory=dict)
-    told: object = None
 
 
 def bound(make: Callable[[], Session], engine: Callable[[], Engine]) -> Callable[[], Session]:

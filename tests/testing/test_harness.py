@@ -120,18 +120,6 @@ def test_an_override_that_nobody_asks_for_is_refused(here: Harness) -> None:
         here.override(bytearray, bytearray())
 
 
-def test_what_the_environment_says_is_heard_by_the_next_test(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """TS-1"""
-    app = Todoke("sqlite:///never.db", settings=Settings({}))
-    with Harness(app):
-        assert app.settings.number("lease.poison") == 3
-    monkeypatch.setenv("TODOKE_LEASE_POISON", "2")
-    with Harness(app):
-        assert app.settings.number("lease.poison") == 2
-
-
 def test_sessions_of_ones_own_making_go_to_the_tests_database(tmp_path: Path) -> None:
     """TS-1"""
 

@@ -82,13 +82,13 @@ def test_a_failure_shows_what_was_published_instead(todoke: Harness) -> None:
     with pytest.raises(AssertionError) as told:
         todoke.assert_published(OrderConfirmed, order_id=2)
     assert str(told.value).splitlines() == [
-        "OrderConfirmed(order_id=2) was published never, expected once. Published were:",
+        "OrderConfirmed(order_id=2): expected 1, published 0. Published were:",
         "  OrderConfirmed(order_id=1, total=7)",
         "  OrderCancelled(order_id=2)",
     ]
-    with pytest.raises(AssertionError, match="published once, expected 2 times"):
+    with pytest.raises(AssertionError, match="expected 2, published 1"):
         todoke.assert_published(OrderConfirmed, times=2)
-    with pytest.raises(AssertionError, match="published once, expected never"):
+    with pytest.raises(AssertionError, match="expected none, published 1"):
         todoke.assert_not_published(OrderingEvent, order_id=2)
 
 

@@ -166,8 +166,8 @@ class Harness:
             raise InvalidOption("times", times, "use assert_not_published.")
         found = fitting(published(self.app, kind), kind, fields)
         if len(found) != times:
-            told = f"{_wanted(kind, fields)} was published {_times(len(found))}"
-            raise AssertionError(f"{told}, expected {_times(times)}. {instead(self.app)}")
+            told = f"{_wanted(kind, fields)}: expected {times}, published {len(found)}."
+            raise AssertionError(f"{told} {instead(self.app)}")
         return found[-1]
 
     def assert_not_published(self, kind: type[Event], /, **fields: object) -> None:
@@ -175,8 +175,8 @@ class Harness:
         __tracebackhide__ = True
         found = fitting(published(self.app, kind), kind, fields)
         if found:
-            told = f"{_wanted(kind, fields)} was published {_times(len(found))}"
-            raise AssertionError(f"{told}, expected never. {instead(self.app)}")
+            told = f"{_wanted(kind, fields)}: expected none, published {len(found)}."
+            raise AssertionError(f"{told} {instead(self.app)}")
 
     def dead_letters(self) -> list[DeadLetter]:
         """Those that are open, in the order they died."""
@@ -197,7 +197,3 @@ class Harness:
 def _wanted(kind: type[Event], fields: dict[str, object]) -> str:
     values = ", ".join(f"{name}={value!r}" for name, value in fields.items())
     return f"{kind.__name__}({values})"
-
-
-def _times(count: int) -> str:
-    return {0: "never", 1: "once"}.get(count, f"{count} times")

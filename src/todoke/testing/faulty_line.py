@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import struct
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Coroutine
@@ -34,9 +35,11 @@ class FaultyLine:
         self._loop = EventLoop()
         self._calls: set[_Call] = set()
         self._is_cut, self._pause = False, 0.0
-        self._to_lose: bytes | None = None
+        self._to_lose: re.Pattern[bytes] | None = None
         self._flows: asyncio.Event
         self.host, self.port = "127.0.0.1", 0
+        self.lost = 0
+        """Replies that were lost so far."""
 
     @classmethod
     def to(cls, url: str) -> FaultyLine:
@@ -79,11 +82,13 @@ class FaultyLine:
         self._pause = seconds(by, "delay")
 
     def lose_reply(self, to: str = "") -> None:
-        """The next request that holds this text is answered, and the answer lost with its line.
+        """The next request with these words is answered, and the answer lost with its connection.
 
         So `lose_reply("COMMIT")` is a commit that was done, and nobody knows.
         """
-        self._to_lose = to.encode()
+        # Two letters before it make it another word, AUTOCOMMIT; one may be the request's length.
+        words = rb"(?<![a-z_]{2})" + re.escape(to.encode()) + rb"(?![a-z_])"
+        self._to_lose = re.compile(words if to else b"", re.IGNORECASE)
 
     def heal(self) -> None:
         """Be a good line again."""
@@ -135,7 +140,7 @@ class FaultyLine:
         await self._flows.wait()
 
     def loses_reply_to(self, request: bytes) -> bool:
-        if self._to_lose is None or self._to_lose not in request:
+        if self._to_lose is None or not self._to_lose.search(request):
             return False
         self._to_lose = None
         return True
@@ -184,6 +189,7 @@ class _Call:
         while piece := await reader.read(_PIECE):
             await self._line.let_pass(request=False)
             if self._reply_is_lost:
+                self._line.lost += 1
                 self.reset()
                 return
             writer.write(piece)

@@ -8,7 +8,7 @@ from sqlalchemy import Column, Integer, MetaData, String, Table, func, insert, s
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
-from todoke import Attempt, Context, Event, Key, Settings, Todoke
+from todoke import Attempt, Context, Event, Key, Limit, Settings, Todoke
 from todoke.testing import Harness
 
 tables = MetaData()
@@ -38,6 +38,10 @@ class OrderCounted(OrderingEvent):
 
 class OrderMailed(OrderingEvent):
     """One handler without a session takes it."""
+
+
+class OrderPacked(OrderingEvent):
+    """One handler without a session takes it, by way of a destination."""
 
 
 class Mailer:
@@ -97,6 +101,11 @@ async def count_orders(event: OrderCounted, session: AsyncSession) -> None:
 
 @ordering.on(OrderMailed, name="mailed", retry="mail")
 def note_mail(event: OrderMailed, mailer: Mailer, attempt: Attempt) -> None:
+    mailer.send(attempt.idempotency_key)
+
+
+@ordering.on(OrderPacked, limit=Limit(1))
+def call_the_carrier(event: OrderPacked, mailer: Mailer, attempt: Attempt) -> None:
     mailer.send(attempt.idempotency_key)
 
 

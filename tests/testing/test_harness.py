@@ -56,18 +56,23 @@ def test_it_comes_back_after_a_failed_test(tmp_path: Path) -> None:
 def test_each_test_finds_an_empty_database_and_the_clock_at_its_start(todoke: Harness) -> None:
     """TS-1"""
     started = todoke.clock.now()
-    publish(todoke, OrderCancelled(order_id=1))
+    publish(todoke, OrderCancelled(order_id=1), OrderMailed(order_id=2))
     todoke.drain()
+    publish(todoke, OrderMailed(order_id=2))
     todoke.clock.advance("3d")
-    url = todoke.app.url.render_as_string(hide_password=False)
-    again = None if todoke.app.database.kind == "sqlite" else url
-    if again is not None:
-        todoke.__exit__(None, None, None)
-    with Harness(post.app if again else other(), database=again, tables=post.tables) as next_test:
-        assert next_test.published(Event) == []
-        assert next_test.clock.now() == started
-        assert next_test.story().endswith("No events.")
-        assert sold(next_test) == 0
+    todoke.__exit__(None, None, None)
+    with todoke:
+        assert todoke.published(Event) == []
+        assert todoke.clock.now() == started
+        assert todoke.story().endswith("No events.")
+        assert sold(todoke) == 0
+
+
+def test_an_application_is_in_one_harness_at_a_time(here: Harness) -> None:
+    """TS-1"""
+    with pytest.raises(InvalidOption, match="leave that first"), Harness(post.app):
+        pass
+    publish(here, OrderCancelled(order_id=1))
 
 
 def other() -> Todoke:

@@ -10,6 +10,7 @@ from tests.testing.post import (
     OrderConfirmed,
     OrderCounted,
     OrderMailed,
+    OrderPacked,
     publish,
     sold,
 )
@@ -31,13 +32,14 @@ def test_a_handler_without_a_session_sees_the_same_key_again(todoke: Harness) ->
     ]
 
 
-def test_again_and_again(todoke: Harness) -> None:
-    """TS-2"""
+@pytest.mark.parametrize("kind", [OrderMailed, OrderPacked])
+def test_again_and_again(todoke: Harness, kind: type[OrderMailed | OrderPacked]) -> None:
+    """TS-2: once each time, whether it is handled in place or as a delivery"""
     mailer = todoke.override(Mailer, Mailer())
-    publish(todoke, OrderMailed(order_id=1))
+    publish(todoke, kind(order_id=1))
     for _ in range(3):
         todoke.drain()
-        todoke.redeliver(OrderMailed)
+        todoke.redeliver(kind)
     todoke.drain()
     assert (mailer.sent, len(mailer.calls)) == (1, 4)
 

@@ -52,6 +52,8 @@ class Harness:
         self._clock: Clock | None = None
 
     def __enter__(self) -> Harness:
+        if any(there.clock is self.app.clock for there in self.app.places.values()):
+            raise InvalidOption("Harness", self.app.name, "it is in one already: leave that first.")
         there = emptied(self.app, self._url, self._tables) if self._url else self._throwaway()
         self._clock = self._ends.enter_context(there)
         return self

@@ -29,6 +29,7 @@ SUBMODULES = {
         "Status",
     ],
     "todoke.testing": ["Clock", "FaultyLine", "Harness"],
+    "todoke.testing.conformance": ["DatabaseSuite", "ServedDatabaseSuite"],
 }
 # Names of types that are written with other types: Python keeps no docstring for them.
 ALIASES = {"CallNext", "Duration", "ErrorClass", "Key", "Middleware", "OnCrash", "Outcome",

@@ -144,7 +144,9 @@ class Harness:
         """Give this value to whoever asks for the kind, until the end."""
         if not any(kind is one or kind == one for one in self._asked_for()):
             raise InvalidOption(
-                "override", kind.__name__, "no handler and no provider asks for it."
+                "override",
+                getattr(kind, "__name__", kind),
+                "no handler and no provider asks for it.",
             )
         self.app.providers.override(kind, value)
         return value

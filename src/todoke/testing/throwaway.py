@@ -43,7 +43,7 @@ def throwaway(app: Todoke, tables: Tables) -> Iterator[Clock]:
     """
     if (there := app.places.get("throwaway")) is None:
         there_is_memory = os.access(_MEMORY, os.W_OK | os.X_OK)
-        folder = mkdtemp(prefix="todoke-", dir=_MEMORY if there_is_memory else gettempdir())
+        folder = mkdtemp(prefix="todoke-test-", dir=_MEMORY if there_is_memory else gettempdir())
         there = app.places["throwaway"] = _elsewhere(f"sqlite:///{folder}/test.db")
     else:
         _folder(there).mkdir(mode=0o700)

@@ -5,6 +5,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 pytest_plugins = [
+    "pytest_todoke",
     "tests.counts",
     "tests.proof_report",
     "tests.servers.availability",

@@ -29,7 +29,8 @@ SUBMODULES = {
         "Selection",
         "Status",
     ],
-    "todoke.testing": ["Clock"],
+    "todoke.testing": ["Clock", "FaultyLine", "Harness"],
+    "todoke.testing.conformance": ["DatabaseSuite", "ServedDatabaseSuite"],
 }
 # Names of types that are written with other types: Python keeps no docstring for them.
 ALIASES = {"CallNext", "Duration", "ErrorClass", "Key", "Middleware", "OnCrash", "Outcome",

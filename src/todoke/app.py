@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import cached_property
 from random import Random, SystemRandom
@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlalchemy.orm import Session
 
 from todoke import crash
-from todoke.bell import Bell
+from todoke.bell import Bell, NullBell
 from todoke.clock import Clock, SystemClock
 from todoke.context import Context
 from todoke.databases import open_database
@@ -27,6 +27,7 @@ from todoke.dead_letters.redrive import DeadLetters
 from todoke.dead_letters.table import dead_letter_tables
 from todoke.doctor.examine import LONG_TRANSACTION, examine
 from todoke.duration import Duration, seconds
+from todoke.elsewhere import Elsewhere, bound
 from todoke.errors import InvalidOption
 from todoke.finding import Finding
 from todoke.handlers import Handlers
@@ -78,6 +79,7 @@ class Todoke(Context):
         self.contexts: list[Context] = [self]
         self._handlers: tuple[int, Handlers] | None = None
         self.surroundings: dict[str, Callable[[Any], Any]] = {}
+        self.places: dict[object, Elsewhere] = {}
         self._build_rooms()
 
     def _build_rooms(self) -> None:
@@ -145,9 +147,43 @@ class Todoke(Context):
         )
         self.publishing = Publishing(self.outbox, lambda: self.engine, lambda: self.bell)
         self.event_loop = EventLoop()
-        self.providers = Providers(
-            {Settings: settings, Todoke: self}, self._declared, self.event_loop
-        )
+        self.providers = self._fresh_providers()
+
+    @contextmanager
+    def elsewhere(self, there: Elsewhere) -> Iterator[None]:
+        """For tests: be on another database, under another clock; afterwards all is as before.
+
+        What is declared stays. What was built for the other place is used again the next time.
+        """
+        before = vars(self).copy()
+        if there.rooms:
+            self._become(there.rooms)
+        else:
+            self._move(there)
+        self._handlers, self.providers = None, self._fresh_providers()
+        self.bell = NullBell()  # nobody listens: a test drains
+        try:
+            yield
+        finally:
+            try:
+                self.close()
+            finally:
+                there.rooms = vars(self).copy()
+                self._become(before)
+
+    def _move(self, there: Elsewhere) -> None:
+        made = {name for name, one in vars(Todoke).items() if isinstance(one, cached_property)}
+        self._become({name: one for name, one in vars(self).items() if name not in made})
+        self.settings = self.settings.with_values({"database.url": there.url})
+        self.clock, self.random, self._given_engine = there.clock, there.random, None
+        if self._make_session is not None:
+            self._make_session = bound(self._make_session, lambda: self.engine)
+        self._address = address_of(there.url, self.settings)
+        self._build_rooms()
+
+    def _become(self, state: Mapping[str, Any]) -> None:
+        vars(self).clear()
+        vars(self).update(state)
 
     # --- contexts ----------------------------------------------------------------------------
 
@@ -169,6 +205,10 @@ class Todoke(Context):
         """
         self.surroundings[name] = decorate
         self._handlers = None
+
+    def _fresh_providers(self) -> Providers:
+        known = {Settings: self.settings, Todoke: self}
+        return Providers(known, self._declared, self.event_loop)
 
     def _declared(self) -> list[Provider]:
         return [one for context in self.contexts for one in context.provided]

@@ -1,14 +1,16 @@
 """Named places where a process may die, so that tests can make it die exactly there.
 
 Off, a point costs one comparison. Armed by `TODOKE_CRASH=name:count` the process kills itself
-with SIGKILL at the count-th passage; a simulator arms a function of its own instead.
+with SIGKILL at the count-th passage; a simulator arms a function of its own instead, which may
+raise `Died`: what is left of the process's code must then do nothing any more.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from todoke.errors import InvalidOption
 
@@ -42,6 +44,23 @@ POINTS = (
 )
 
 _armed: Callable[[str], None] | None = None
+
+
+class Died(BaseException):
+    """A simulated process ends here; its transactions are rolled back, nothing else is done."""
+
+
+@contextmanager
+def ending(end: Callable[[], object]) -> Iterator[None]:
+    """Call this at the end, whatever has happened; but the dead tidy nothing up."""
+    try:
+        yield
+    except Died:
+        raise
+    except BaseException:
+        end()
+        raise
+    end()
 
 
 def point(name: str) -> None:

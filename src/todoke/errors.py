@@ -16,6 +16,7 @@ TodokeError
 ├── ContextNotIncluded     a context was used before `app.include`
 ├── SchemaOutdated         todoke's tables are missing or of another version
 ├── NotFound               no such event or dead letter
+├── NoApplication          no application is named, or it cannot be loaded
 ├── UnreadableArchive      a file is no archive that this release can read
 └── LeaseLost              the work belongs to another attempt by now
 
@@ -188,6 +189,10 @@ class NotFound(TodokeError):
 
     def __init__(self, kind: str, id: object) -> None:
         super().__init__(f"No {kind} {id}. `todoke {kind.replace(' ', '-')}s list` shows what is.")
+
+
+class NoApplication(TodokeError):
+    """No application is named, or it cannot be loaded."""
 
 
 class UnreadableArchive(TodokeError):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -14,6 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, exists, make_url, or_, select
 
+from todoke import crash
 from todoke.bell import EVERYWHERE, Ear, Hints
 from todoke.clock import SystemClock
 from todoke.database import reading
@@ -155,21 +157,15 @@ class Runtime:
     def drain(self) -> None:
         worker = self.worker(InlineSlots(self.performer, self._app.event_loop))
         stager, rescuer = self.keepers()
-        try:
-            with self._connect() as connection:
-                self._check(connection)
-                self.membership.join(connection)
-                lease = self._keep_lease()
-                try:
-                    rescuer.tick(connection)
-                    self._work_until_idle(connection, worker, stager)
-                finally:
-                    lease.stop()
-                    lease.join()
-                    worker.hand_back(connection)
-                    self.membership.leave(connection)
-        finally:
-            self._app.providers.close()
+        with crash.ending(self._app.providers.close), self._connect() as connection:
+            self._check(connection)
+            self.membership.join(connection)
+            with (
+                crash.ending(partial(self._leave, worker, connection)),
+                self._keeping_lease(),
+            ):
+                rescuer.tick(connection)
+                self._work_until_idle(connection, worker, stager)
 
     def run(self) -> bool:
         app, settings = self._app, self._app.settings
@@ -293,13 +289,24 @@ class Runtime:
     def _living(self) -> dict[UUID, Service]:
         return self.membership.living
 
-    def _keep_lease(self) -> Loop:
+    @contextmanager
+    def _keeping_lease(self) -> Iterator[None]:
         """Renew in a thread while this one handles; a test's clock stands still meanwhile."""
         app = self._app
+        if not isinstance(app.clock, SystemClock) or in_memory(app.url):
+            yield
+            return
         loop = Loop("lease", self.membership.tick, app.agents_engine.connect, app.database)
-        if isinstance(app.clock, SystemClock) and not in_memory(app.url):
-            loop.start()
-        return loop
+        loop.start()
+        try:
+            yield
+        finally:
+            loop.stop()
+            loop.join()
+
+    def _leave(self, worker: Worker, connection: Connection) -> None:
+        worker.hand_back(connection)
+        self.membership.leave(connection)
 
     def _work_until_idle(self, connection: Connection, worker: Worker, stager: Stager) -> None:
         claimed = -1
@@ -388,4 +395,6 @@ def _renewal(settings: Settings) -> float:
 def _beside(app: Todoke) -> Path | None:
     if app.database.kind != "sqlite" or in_memory(app.url):
         return None
+    if not isinstance(app.clock, SystemClock):
+        return None  # the kernel's time is not the test's
     return Path(f"{app.url.database}-workers").absolute()

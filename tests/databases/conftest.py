@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import pytest
-from sqlalchemy import URL, Engine, make_url
+from sqlalchemy import make_url
 
 from todoke.clock import SystemClock
-from todoke.database import Database
 from todoke.databases import open_database
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A database, its address, and an engine to reach it."""
-
-    database: Database
-    url: URL
-    engine: Engine
+from todoke.testing.conformance.opened import Opened
 
 
 @contextmanager
@@ -40,19 +30,7 @@ def any_url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(f"{request.param}_database"))
 
 
-@pytest.fixture(params=["postgres", "mariadb"])
-def server_url(request: pytest.FixtureRequest) -> str:
-    """The same, of each kind that has a server."""
-    return str(request.getfixturevalue(f"{request.param}_database"))
-
-
 @pytest.fixture
 def there(any_url: str) -> Iterator[Opened]:
     with opened(any_url) as there:
-        yield there
-
-
-@pytest.fixture
-def served(server_url: str) -> Iterator[Opened]:
-    with opened(server_url) as there:
         yield there

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import event, inspect, text
 
-from tests.databases.conftest import Opened, opened
+from tests.databases.conftest import opened
 from todoke.databases.schema import check
 from todoke.databases.upgrade import migrate
+from todoke.testing.conformance.opened import Opened
 
 
 class Died(Exception):

@@ -25,6 +25,7 @@ EXAMPLES: list[tuple[TodokeError, str]] = [
     (errors.SchemaOutdated(None, "0001"), "Run `todoke migrate`."),
     (errors.SchemaOutdated("0000", "0001"), "are at revision 0000"),
     (errors.NotFound("dead letter", 7), "`todoke dead-letters list` shows what is."),
+    (errors.NoApplication("No application is named. Set TODOKE_APP."), "Set TODOKE_APP"),
     (errors.UnreadableArchive("a.jsonl.gz", "it is torn."), "`todoke archive list` shows"),
     (errors.LeaseLost("handler 'a'", 2), "nothing was written"),
 ]

@@ -142,11 +142,15 @@ class Providers:
 
     def close(self) -> None:
         """End all values of the process, last made first."""
+        if (stack := self.abandon()) is not None:
+            self.run(stack.aclose())
+
+    def abandon(self) -> AsyncExitStack | None:
+        """Forget the values without ending them, as if their process had died."""
         with self._lock:
             stack, self._stack = self._stack, None
             self._values.clear()
-        if stack is not None:
-            self.run(stack.aclose())
+        return stack
 
     def _value(self, kind: Any, context: str | None) -> Any:
         if kind in self._known:

@@ -12,7 +12,7 @@ import threading
 
 from sqlalchemy.exc import DBAPIError
 
-from todoke.cli.finding import load
+from todoke.application import load
 from todoke.cli.reach import unreachable
 from todoke.cli.worker.logs import set_up_logs
 from todoke.cli.worker.tether import REFUSED, REPLACE, Tether

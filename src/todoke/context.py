@@ -73,7 +73,8 @@ class Context:
         breaker: Breaker | None = None,
     ) -> On:
         """Handle these events: `def` in a thread, `async def` on the event loop."""
-        for event in events:
+        declared = None if publishes is None else self._classes(publishes)
+        for event in (*events, *(declared or ())):
             if not (isinstance(event, type) and issubclass(event, Event)):
                 raise UnknownEvent(event)
         if not events:
@@ -81,7 +82,7 @@ class Context:
 
         def register(function: F) -> F:
             options = {"name": name, "retry": retry or self._retry, "timeout": timeout}
-            more = {"on_crash": on_crash, "publishes": publishes, "followers": followers}
+            more = {"on_crash": on_crash, "publishes": declared, "followers": followers}
             bounds = {"queue": queue, "limit": limit, "breaker": breaker}
             self.wishes.append(Wish(function, events, **options, **more, **bounds))
             return function
@@ -177,6 +178,12 @@ class Context:
         self._app = app
         for module in self._modules:
             importlib.import_module(f"{self._package}.{module}" if self._package else module)
+
+    def _classes(self, publishes: Sequence[type[Event]]) -> tuple[type[Event], ...]:
+        if not isinstance(publishes, list | tuple):
+            name = getattr(publishes, "__name__", publishes)
+            raise InvalidOption(f"@{self.name}.on(publishes)", name, f"write [{name}].")
+        return tuple(publishes)
 
     def _provider_context(self) -> str | None:
         return self.name

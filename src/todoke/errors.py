@@ -5,15 +5,17 @@ TodokeError
 ├── InvalidEvent           an event cannot be published as it is
 │   ├── NullKey            its key is empty, so its order could not be kept
 │   ├── Unserialisable     it cannot be written as strict JSON
-│   └── Oversized          it is larger than payload.max_bytes
+│   ├── Oversized          it is larger than payload.max_bytes
+│   └── UndeclaredEvent    its handler did not say that it publishes it
 ├── UnknownEvent           the class was never declared as an event
 ├── NotInTransaction       the handle would commit on its own
 ├── OtherDatabase          the handle belongs to another database
 ├── UnknownDependency      a handler asks for what nobody provides
 ├── WrongSession           a handler asks for the session of the other world
 ├── DuplicateName          two handlers or events share a name
+├── EventCycle             handlers publish what leads back to them
 ├── ContextNotIncluded     a context was used before `app.include`
-├── SchemaOutdated         todoke's tables are missing or of another version
+├── SchemaOutdated         the tables are missing or of another version
 ├── NotFound               no such event or dead letter
 ├── UnreadableArchive      a file is no archive that this release can read
 └── LeaseLost              the work belongs to another attempt by now
@@ -25,7 +27,7 @@ domain), and the built-in TimeoutError.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +40,19 @@ ErrorClass = Literal["permanent", "transient", "business", "timeout"]
 class TodokeError(Exception):
     """Root of todoke's own errors."""
 
+    when: ClassVar[str] = "a handle is none of those that `publish` takes"
+    """What happened, for the page of errors and for `todoke check`."""
+    remedy: ClassVar[str] = "the message says what to do"
+
 
 class InvalidOption(TodokeError):
     """An option has a value that cannot be meant."""
+
+    when = (
+        "an option or setting has a value that cannot be meant; a number without a unit; a "
+        "misspelt setting"
+    )
+    remedy = "the message names the option and the values it takes"
 
     def __init__(self, option: str, value: object, remedy: str) -> None:
         self.option, self.value = option, value
@@ -50,9 +62,15 @@ class InvalidOption(TodokeError):
 class InvalidEvent(TodokeError):
     """An event cannot be published as it is."""
 
+    when = "an event has no key, or an impossible one"
+    remedy = "mark a `Key[...]` field, use the aggregate's id, or declare `ordered=False`"
+
 
 class NullKey(InvalidEvent):
-    """The event's key is empty, so its order could not be kept."""
+    """Its key is empty, so its order could not be kept."""
+
+    when = "the key is empty"
+    remedy = "set it before publishing; flush first if the database draws it"
 
     def __init__(self, event: str, field: str) -> None:
         super().__init__(
@@ -62,7 +80,13 @@ class NullKey(InvalidEvent):
 
 
 class Unserialisable(InvalidEvent):
-    """The event cannot be written as strict JSON."""
+    """It cannot be written as strict JSON."""
+
+    when = (
+        "it cannot be written as strict JSON: NaN, half a character, more than 32 levels, an "
+        "arbitrary object"
+    )
+    remedy = "use text, whole numbers, `Decimal`, `UUID`, aware datetimes, lists, models"
 
     def __init__(self, event: str, why: str) -> None:
         super().__init__(
@@ -72,7 +96,10 @@ class Unserialisable(InvalidEvent):
 
 
 class Oversized(InvalidEvent):
-    """The event is larger than payload.max_bytes."""
+    """It is larger than payload.max_bytes."""
+
+    when = "the body is larger than `payload.max_bytes`"
+    remedy = "store the bulk elsewhere and publish its id, or raise the limit"
 
     def __init__(self, event: str, size: int, limit: int) -> None:
         self.size, self.limit = size, limit
@@ -82,8 +109,27 @@ class Oversized(InvalidEvent):
         )
 
 
+class UndeclaredEvent(InvalidEvent):
+    """Its handler did not say that it publishes it."""
+
+    when = (
+        "a handler with `publishes=[…]` answered another event; the message becomes a dead letter"
+    )
+    remedy = "add the event to `publishes=`, then redrive"
+
+    def __init__(self, handler: str, event: str, declared: Sequence[str]) -> None:
+        said = ", ".join(declared) or "nothing"
+        super().__init__(
+            f"{handler} publishes {event}, but declares publishes=[…] with {said}. Add {event} to "
+            "`publishes=`, so that a ring of events is found at start, then redrive."
+        )
+
+
 class UnknownEvent(TodokeError):
     """The class was never declared as an event."""
+
+    when = "what was published or named in `@on` is no `Event`"
+    remedy = "derive the class from `todoke.Event`; publish an instance"
 
     def __init__(self, what: object) -> None:
         super().__init__(
@@ -95,6 +141,9 @@ class UnknownEvent(TodokeError):
 class NotInTransaction(TodokeError):
     """The handle would commit on its own."""
 
+    when = "the handle commits on its own"
+    remedy = "use a connection or engine without `AUTOCOMMIT`"
+
     def __init__(self, call: str, handle: str, remedy: str) -> None:
         super().__init__(
             f"{call} got {handle} in autocommit mode, so the event would not commit with your "
@@ -104,6 +153,11 @@ class NotInTransaction(TodokeError):
 
 class OtherDatabase(TodokeError):
     """The handle belongs to another database."""
+
+    when = (
+        "the handle belongs to another database, or a session binds no database for todoke's tables"
+    )
+    remedy = "bind the session to the same database; give the other database its own `Todoke`"
 
     def __init__(self, call: str, theirs: str, ours: str) -> None:
         super().__init__(
@@ -116,6 +170,9 @@ class OtherDatabase(TodokeError):
 class UnknownDependency(TodokeError):
     """A handler asks for what nobody provides."""
 
+    when = "a handler or provider asks for what nobody provides"
+    remedy = "write `@app.provide` on a function that returns or yields it"
+
     def __init__(self, owner: str, parameter: str, kind: str, provided: Sequence[str]) -> None:
         known = ", ".join(provided) or "nothing"
         super().__init__(
@@ -126,6 +183,9 @@ class UnknownDependency(TodokeError):
 
 class WrongSession(TodokeError):
     """A handler asks for the session of the other world."""
+
+    when = "`async def` asks for `Session`, or `def` for `AsyncSession`"
+    remedy = "ask for the other one, or change the function"
 
     def __init__(self, owner: str, is_async: bool) -> None:
         shape, asked, better, other = (
@@ -143,6 +203,9 @@ class WrongSession(TodokeError):
 class DuplicateName(TodokeError):
     """Two handlers or events share a name."""
 
+    when = "two handlers share a name"
+    remedy = "give one another `name=`"
+
     def __init__(self, kind: str, name: str, first: str, second: str) -> None:
         super().__init__(
             f"{kind} name {name!r} is used twice: by {first} and by {second}. "
@@ -150,8 +213,24 @@ class DuplicateName(TodokeError):
         )
 
 
+class EventCycle(TodokeError):
+    """Handlers publish what leads back to them."""
+
+    when = "what handlers declare in `publishes=` leads back to where it began"
+    remedy = "take one of them out of `publishes=`, and do not publish it there"
+
+    def __init__(self, ring: Sequence[str]) -> None:
+        super().__init__(
+            f"{' -> '.join(ring)} never ends. Take one of them out of `publishes=`, and do not "
+            "publish it there."
+        )
+
+
 class ContextNotIncluded(TodokeError):
     """A context was used before `app.include`."""
+
+    when = "a context publishes before `app.include`"
+    remedy = "include it where the application is built"
 
     def __init__(self, context: str, call: str) -> None:
         super().__init__(
@@ -161,7 +240,10 @@ class ContextNotIncluded(TodokeError):
 
 
 class SchemaOutdated(TodokeError):
-    """todoke's tables are missing or of another version."""
+    """The tables are missing or of another version."""
+
+    when = "todoke's tables are missing or of another revision"
+    remedy = "`todoke migrate`"
 
     def __init__(self, found: str | None, wanted: str) -> None:
         self.found, self.wanted = found, wanted
@@ -174,6 +256,9 @@ class SchemaOutdated(TodokeError):
 class NotFound(TodokeError):
     """No such event or dead letter."""
 
+    when = "no such event or dead letter"
+    remedy = "`todoke events list`, `todoke dead-letters list`"
+
     def __init__(self, kind: str, id: object) -> None:
         super().__init__(f"No {kind} {id}. `todoke {kind.replace(' ', '-')}s list` shows what is.")
 
@@ -181,12 +266,21 @@ class NotFound(TodokeError):
 class UnreadableArchive(TodokeError):
     """A file is no archive that this release can read."""
 
+    when = (
+        "a file that is to be restored does not exist, or is no archive of todoke's, or of a "
+        "later release"
+    )
+    remedy = "`todoke archive list` shows what is there"
+
     def __init__(self, file: object, why: str) -> None:
         super().__init__(f"archive file {file}: {why} `todoke archive list` shows what is there.")
 
 
 class LeaseLost(TodokeError):
     """The work belongs to another attempt by now."""
+
+    when = "`attempt.check()`: the message belongs to another attempt by now"
+    remedy = "stop; nothing of this attempt will be written"
 
     def __init__(self, what: str, attempt: int) -> None:
         super().__init__(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
+from todoke.cycle import refuse_cycles
 from todoke.duration import seconds
 from todoke.errors import DuplicateName, InvalidOption
 from todoke.limits import Bounds
@@ -75,6 +76,7 @@ class Handlers:
                         "handler", handler.name, place(other.function), place(wish.function)
                     )
                 by_name[handler.name] = handler
+        refuse_cycles(by_name.values())
         registers: dict[str, dict[str, str]] = {}
         classes: dict[str, type[Event]] = {}
         bounds: dict[str, Bounds] = {}

@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import cached_property
 from random import Random, SystemRandom
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import Connection, Engine, MetaData, Row, make_url
+from sqlalchemy import URL, Connection, Engine, MetaData, Row, Table, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlalchemy.orm import Session
 
@@ -17,6 +18,7 @@ from todoke import crash
 from todoke.bell import Bell
 from todoke.clock import Clock, SystemClock
 from todoke.context import Context
+from todoke.database import Database
 from todoke.databases import open_database
 from todoke.databases.bells import bell_for
 from todoke.databases.sqlite import in_memory
@@ -48,7 +50,7 @@ from todoke.work.item import Item
 from todoke.work.lanes import LaneLeases
 from todoke.work.settle import Settling
 from todoke.work.slots import EventLoop
-from todoke.work.table import hold_table, lane_table, work_table, worker_table
+from todoke.work.table import WorkTable, hold_table, lane_table, work_table, worker_table
 
 
 class Todoke(Context):
@@ -64,11 +66,11 @@ class Todoke(Context):
         random: Random | None = None,
         session: Callable[[], Session] | None = None,
     ) -> None:
-        self.settings = _settings(settings, database, name)
+        self.settings: Settings = _settings(settings, database, name)
         super().__init__(self.settings.text("name"))
         self._app = self
-        self.clock = clock or SystemClock()
-        self.random = random or SystemRandom()
+        self.clock: Clock = clock or SystemClock()
+        self.random: Random = random or SystemRandom()
         self._given_engine = database if isinstance(database, Engine) else None
         self._make_session = session
         self.contexts: list[Context] = [self]
@@ -77,44 +79,53 @@ class Todoke(Context):
 
     def _build_rooms(self) -> None:
         settings = self.settings
-        self.url = self._given_engine.url if self._given_engine else make_url(settings.database_url)
-        self.database = open_database(
+        self.url: URL = (
+            self._given_engine.url if self._given_engine else make_url(settings.database_url)
+        )
+        self.database: Database = open_database(
             self.url,
             self.clock,
             schema=settings.text("database.schema"),
             prefix=settings.text("database.prefix"),
         )
         self.database.prepares = settings.flag("database.prepare")
-        self.metadata = MetaData()
+        self.metadata: MetaData = MetaData()
         self.database.declare(self.metadata)
-        self.identities = Identities(self.clock, self.random.getrandbits)
-        self.outbox_table = work_table("event", "outbox", self.metadata, self.database)
-        self.inbox_table = work_table("delivery", "inbox", self.metadata, self.database)
-        self.worker_table = worker_table(self.metadata, self.database)
+        self.identities: Identities = Identities(self.clock, self.random.getrandbits)
+        self.outbox_table: WorkTable = work_table("event", "outbox", self.metadata, self.database)
+        self.inbox_table: WorkTable = work_table("delivery", "inbox", self.metadata, self.database)
+        self.worker_table: Table = worker_table(self.metadata, self.database)
         letters = dead_letter_tables(self.metadata, self.database)
-        self.letter_table = letters.letters
-        self.burial = Burial(letters, self.database, self.identities, self._name_for)
+        self.letter_table: Table = letters.letters
+        self.burial: Burial = Burial(letters, self.database, self.identities, self._name_for)
         tables = [self.outbox_table, self.inbox_table]
-        self.hold_table = hold_table(self.metadata, self.database)
+        self.hold_table: Table = hold_table(self.metadata, self.database)
         holds = {
             table.source: Holds(table, self.hold_table, letters.letters, self.database)
             for table in tables
         }
-        self.claims = [Claims(table, self.worker_table, self.database) for table in tables]
-        self.settlings = [
+        self.claims: list[Claims] = [
+            Claims(table, self.worker_table, self.database) for table in tables
+        ]
+        self.settlings: list[Settling] = [
             Settling(table, self.database, self.burial, holds[table.source], _Fate(self))
             for table in tables
         ]
-        self.lane_table = lane_table(self.metadata, self.database)
-        self.lane_leases = LaneLeases(self.lane_table, self.worker_table, self.database)
+        self.lane_table: Table = lane_table(self.metadata, self.database)
+        self.lane_leases: LaneLeases = LaneLeases(self.lane_table, self.worker_table, self.database)
         destinations = destination_tables(self.metadata, self.database)
-        self.destinations = Destinations(destinations, self.worker_table, self.database)
-        self.freed_with_a_process = (self.lane_leases.leave, self.destinations.free)
+        self.destinations: Destinations = Destinations(
+            destinations, self.worker_table, self.database
+        )
+        self.freed_with_a_process: tuple[Callable[[Connection, UUID], object], ...] = (
+            self.lane_leases.leave,
+            self.destinations.free,
+        )
         followers = Followers(tables, self.hold_table, self.database)
-        self.dead_letters = DeadLetters(
+        self.dead_letters: DeadLetters = DeadLetters(
             letters, tables, holds, followers, self.database, self.ring, self._check_body
         )
-        self.archive = Archive(
+        self.archive: Archive = Archive(
             tables,
             letters.letters,
             followers,
@@ -122,7 +133,7 @@ class Todoke(Context):
             lambda: retention_of(self.settings, self.handlers.horizon),
             self.identities.draw,
         )
-        self.events = Events(
+        self.events: Events = Events(
             tables,
             letters.letters,
             self.worker_table,
@@ -130,7 +141,7 @@ class Todoke(Context):
             self.hold_table,
             self.database,
         )
-        self.outbox = Outbox(
+        self.outbox: Outbox = Outbox(
             self.outbox_table,
             self.database,
             self.identities,
@@ -138,9 +149,9 @@ class Todoke(Context):
             ring=self.ring,
         )
         self.bell: Bell = bell_for(self.database, self.url, gap=settings.seconds("outbox.wake_gap"))
-        self.publishing = Publishing(self.outbox, lambda: self.engine)
-        self.event_loop = EventLoop()
-        self.providers = Providers(
+        self.publishing: Publishing = Publishing(self.outbox, lambda: self.engine)
+        self.event_loop: EventLoop = EventLoop()
+        self.providers: Providers = Providers(
             {Settings: settings, Todoke: self}, self._declared, self.event_loop
         )
 

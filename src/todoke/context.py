@@ -6,15 +6,15 @@ import importlib
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from todoke.duration import Duration
 from todoke.errors import ContextNotIncluded, ErrorClass, InvalidOption, UnknownEvent
-from todoke.identity import kebab
 from todoke.limits import Breaker, Limit, Rate
 from todoke.message import Event, Followers, Message
 from todoke.outbox.handle import AsyncTx, SyncTx
 from todoke.retry import Backoff
+from todoke.wish import HandlerOptions, On, Wish
 from todoke.work.handler import Classifier, Middleware, OnCrash, place
 from todoke.work.inject import Provider, Scope, provider
 
@@ -22,24 +22,12 @@ if TYPE_CHECKING:
     from todoke.app import Todoke
 
 E = TypeVar("E", bound=Event)
+E2 = TypeVar("E2", bound=Event)
+E3 = TypeVar("E3", bound=Event)
+E4 = TypeVar("E4", bound=Event)
+M = TypeVar("M", bound=Middleware)
 F = TypeVar("F", bound=Callable[..., Any])
 X = TypeVar("X", bound=BaseException)
-
-
-class On(Protocol):
-    """Keeps the handler as it is: it can still be called in a test."""
-
-    def __call__(self, function: F, /) -> F: ...
-
-
-class Wish:
-    """What `@on` was given, until the application is built."""
-
-    def __init__(
-        self, function: Callable[..., Any], events: tuple[type[Event], ...], **options: Any
-    ):
-        self.function, self.events, self.options = function, events, options
-        self.name: str = options.pop("name") or kebab(function.__name__)
 
 
 class Context:
@@ -59,6 +47,36 @@ class Context:
         self.middlewares: list[Middleware] = []
         self._app: Todoke | None = None
 
+    @overload
+    def on(self, a: type[E], /, **options: Unpack[HandlerOptions]) -> On[E]: ...
+    @overload
+    def on(self, a: type[E], b: type[E2], /, **options: Unpack[HandlerOptions]) -> On[E | E2]: ...
+    @overload
+    def on(
+        self, a: type[E], b: type[E2], c: type[E3], /, **options: Unpack[HandlerOptions]
+    ) -> On[E | E2 | E3]: ...
+    @overload
+    def on(
+        self,
+        a: type[E],
+        b: type[E2],
+        c: type[E3],
+        d: type[E4],
+        /,
+        **options: Unpack[HandlerOptions],
+    ) -> On[E | E2 | E3 | E4]: ...
+    @overload
+    def on(
+        self,
+        a: type[Event],
+        b: type[Event],
+        c: type[Event],
+        d: type[Event],
+        e: type[Event],
+        /,
+        *more: type[Event],
+        **options: Unpack[HandlerOptions],
+    ) -> On[Any]: ...
     def on(
         self,
         *events: type[Event],
@@ -71,7 +89,7 @@ class Context:
         queue: str | None = None,
         limit: Limit | Rate | Sequence[Limit | Rate] | None = None,
         breaker: Breaker | None = None,
-    ) -> On:
+    ) -> On[Any]:
         """Handle these events: `def` in a thread, `async def` on the event loop."""
         declared = None if publishes is None else self._classes(publishes)
         for event in (*events, *(declared or ())):
@@ -80,7 +98,7 @@ class Context:
         if not events:
             raise InvalidOption(f"@{self.name}.on", "()", "name at least one event class.")
 
-        def register(function: F) -> F:
+        def register(function: Any) -> Any:
             options = {"name": name, "retry": retry or self._retry, "timeout": timeout}
             more = {"on_crash": on_crash, "publishes": declared, "followers": followers}
             bounds = {"queue": queue, "limit": limit, "breaker": breaker}
@@ -110,7 +128,7 @@ class Context:
             )
         self.classifiers.append((error, as_))
 
-    def middleware(self, function: Middleware, /) -> Middleware:
+    def middleware(self, function: M, /) -> M:
         """Run this around every handler of the context, outermost first."""
         if not inspect.iscoroutinefunction(function):
             raise InvalidOption(

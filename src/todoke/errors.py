@@ -55,7 +55,8 @@ class InvalidOption(TodokeError):
     remedy = "the message names the option and the values it takes"
 
     def __init__(self, option: str, value: object, remedy: str) -> None:
-        self.option, self.value = option, value
+        self.option: str = option
+        self.value: object = value
         super().__init__(f"{option} = {value!r}: {remedy}")
 
 
@@ -102,7 +103,8 @@ class Oversized(InvalidEvent):
     remedy = "store the bulk elsewhere and publish its id, or raise the limit"
 
     def __init__(self, event: str, size: int, limit: int) -> None:
-        self.size, self.limit = size, limit
+        self.size: int = size
+        self.limit: int = limit
         super().__init__(
             f"publish({event}): its body has {size:,} bytes, the limit is {limit:,}. Store the "
             "bulk elsewhere and publish its id, or raise payload.max_bytes."
@@ -246,7 +248,8 @@ class SchemaOutdated(TodokeError):
     remedy = "`todoke migrate`"
 
     def __init__(self, found: str | None, wanted: str) -> None:
-        self.found, self.wanted = found, wanted
+        self.found: str | None = found
+        self.wanted: str = wanted
         state = f"are at revision {found}" if found else "are missing"
         super().__init__(
             f"todoke's tables {state}, this release needs {wanted}. Run `todoke migrate`."
@@ -296,7 +299,8 @@ class TransientError(Exception):
         self, message: str, *, code: str | None = None, after: Duration | None = None
     ) -> None:
         super().__init__(message)
-        self.code, self.after = code, after
+        self.code: str | None = code
+        self.after: Duration | None = after
 
 
 class PermanentError(Exception):
@@ -314,4 +318,5 @@ class BusinessError(Exception):
         self, message: str, *, code: str | None = None, publish: object | None = None
     ) -> None:
         super().__init__(message)
-        self.code, self.publish = code, publish
+        self.code: str | None = code
+        self.publish: object | None = publish

@@ -22,7 +22,8 @@ from todoke.work.strand import DEFAULT_QUEUE, stream_name
 
 if TYPE_CHECKING:
     from todoke.app import Todoke
-    from todoke.context import Context, Wish
+    from todoke.context import Context
+    from todoke.wish import Wish
 
 
 @dataclass(frozen=True)

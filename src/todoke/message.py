@@ -88,7 +88,7 @@ class Event(BaseModel):
     aggregate and the policies are inherited; the type is the class name in kebab case.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
     declared: ClassVar[Declaration] = Declaration("event")
 
     def __init_subclass__(cls, **keywords: Any) -> None:

@@ -61,27 +61,29 @@ class Runtime:
 
     def __init__(self, app: Todoke, *, leases: RowLeases | None = None) -> None:
         settings = app.settings
-        self._app, self.handlers, self.counts = app, app.handlers, Counts()
-        self.leases = leases or leases_for(
+        self._app = app
+        self.handlers: Handlers = app.handlers
+        self.counts: Counts = Counts()
+        self.leases: RowLeases = leases or leases_for(
             app.worker_table,
             app.database,
             settings.seconds("lease.duration"),
             *app.freed_with_a_process,
             beside=_beside(app),
         )
-        self.pace = Pace(
+        self.pace: Pace = Pace(
             batch=settings.batch,
             overlaps=settings.profile == "throughput" and not app.database.one_writer,
             poll=settings.seconds("outbox.poll"),
             queues=settings.queues,
             shortest_poll=app.database.shortest_poll,
         )
-        self.service = _service(self.handlers, self.pace.queues, settings.contexts)
-        self.membership = Membership(
+        self.service: Service = _service(self.handlers, self.pace.queues, settings.contexts)
+        self.membership: Membership = Membership(
             self.leases, app.identities, self.service, app.clock, renew=_renewal(settings)
         )
-        self.conclusions = Conclusions(app.clock, app.random.random, self._then)
-        self.performer = Performer(
+        self.conclusions: Conclusions = Conclusions(app.clock, app.random.random, self._then)
+        self.performer: Performer = Performer(
             lambda: app.engine,
             lambda: app.async_engine,
             app.database,

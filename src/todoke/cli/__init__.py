@@ -25,7 +25,7 @@ from todoke.cli.worker.command import worker
 
 __all__ = ["main"]
 
-commands = typer.Typer(
+commands: typer.Typer = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
     add_completion=False,

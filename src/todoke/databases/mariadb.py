@@ -59,7 +59,7 @@ class MariaDb(Database):
     kind = "mariadb"
     returns_updates = False
     partial_indexes = False
-    shortest_poll = 0.02
+    shortest_poll: float = 0.02
     lanes_at_once = 16
     lanes_are_one_parameter = False
 

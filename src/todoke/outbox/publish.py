@@ -46,7 +46,9 @@ class Outbox:
         max_bytes: int,
         ring: Ring = lambda _connection, _hints: None,
     ) -> None:
-        self.table, self.database, self._ring = table, database, ring
+        self.table: WorkTable = table
+        self.database: Database = database
+        self._ring = ring
         self._identities, self._max_bytes = identities, max_bytes
         self._inserts = Inserts(table, database)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
@@ -20,6 +20,8 @@ from todoke.work.attempt import Attempt
 from todoke.work.strand import DEFAULT_QUEUE, stream_name
 
 OnCrash: TypeAlias = Literal["retry", "ask"]
+Answer: TypeAlias = Outcome | Event | Sequence[Event] | None
+"""What a handler may answer: an outcome, events to publish, or nothing."""
 CallNext: TypeAlias = Callable[[Attempt], Coroutine[Any, Any, Outcome]]
 Middleware: TypeAlias = Callable[[Attempt, CallNext], Coroutine[Any, Any, Outcome]]
 Classifier: TypeAlias = ErrorClass | Callable[[Any], ErrorClass]

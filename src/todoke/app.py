@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cached_property
+from pathlib import Path
 from random import Random, SystemRandom
 from typing import Any
 from uuid import UUID
@@ -33,6 +34,8 @@ from todoke.finding import Finding
 from todoke.handlers import Handlers
 from todoke.identity import Identities
 from todoke.message import Event
+from todoke.names.check import check
+from todoke.names.file import NAMES_FILE
 from todoke.outbox.publish import Outbox
 from todoke.outbox.publishing import Publishing
 from todoke.outbox.read import Events
@@ -167,6 +170,13 @@ class Todoke(Context):
             self.contexts.append(context)
             context.join(self)
 
+    @property
+    def context_names(self) -> set[str]:
+        """Contexts that are included, and those that handlers here take events of."""
+        wishes = [wish for context in self.contexts for wish in context.wishes]
+        taken = {event.declared.context for wish in wishes for event in wish.events}
+        return {context.name for context in self.contexts} | {one for one in taken if one}
+
     def _declared(self) -> list[Provider]:
         return [one for context in self.contexts for one in context.provided]
 
@@ -231,6 +241,13 @@ class Todoke(Context):
         Transactions that are open for longer than `long_transaction` are told, with their session.
         """
         return examine(self, seconds(long_transaction, "long_transaction"))
+
+    def check(self, names: Path | str = NAMES_FILE) -> list[Finding]:
+        """What a worker would refuse to start with, and which names are not as recorded.
+
+        Asks no database. `todoke check` is the same for the command line.
+        """
+        return check(self, Path(names))
 
     # --- running -----------------------------------------------------------------------------
 

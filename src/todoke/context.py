@@ -40,7 +40,8 @@ class Context:
             raise InvalidOption("Context(name)", name, 'at most 100 characters, and no "/".')
         self.name = name
         self._modules, self._retry = tuple(modules), retry
-        self._package = _calling_package()
+        self._package = _of_caller("__package__")
+        self.home: str = self._package or _of_caller("__name__")
         self.wishes: list[Wish] = []
         self.provided: list[Provider] = []
         self.classifiers: list[tuple[type[BaseException], Classifier]] = []
@@ -212,8 +213,8 @@ class Context:
         return self._app
 
 
-def _calling_package() -> str:
+def _of_caller(word: str) -> str:
     frame = inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith("todoke."):
         frame = frame.f_back
-    return str(frame.f_globals.get("__package__") or "") if frame is not None else ""
+    return str(frame.f_globals.get(word) or "") if frame is not None else ""

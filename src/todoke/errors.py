@@ -42,7 +42,7 @@ class TodokeError(Exception):
 
     when: ClassVar[str] = "a handle is none of those that `publish` takes"
     """What happened, for the page of errors and for `todoke check`."""
-    remedy: ClassVar[str] = "the message says what to do"
+    remedy: str = "the message says what to do"
 
 
 class InvalidOption(TodokeError):
@@ -57,6 +57,7 @@ class InvalidOption(TodokeError):
     def __init__(self, option: str, value: object, remedy: str) -> None:
         self.option: str = option
         self.value: object = value
+        self.remedy = remedy
         super().__init__(f"{option} = {value!r}: {remedy}")
 
 
@@ -205,13 +206,13 @@ class WrongSession(TodokeError):
 class DuplicateName(TodokeError):
     """Two handlers or events share a name."""
 
-    when = "two handlers share a name"
-    remedy = "give one another `name=`"
+    when = "two handlers share a name; `todoke check`: two event classes share type and version"
+    remedy = "give one another `name=`, or `type=`"
 
     def __init__(self, kind: str, name: str, first: str, second: str) -> None:
         super().__init__(
-            f"{kind} name {name!r} is used twice: by {first} and by {second}. "
-            "Names are stored in the database; give one of them another `name=`."
+            f"{kind} name {name!r} is used twice: by {first} and by {second}. Names are stored in "
+            f"the database; give one of them another `{'type' if kind == 'event' else 'name'}=`."
         )
 
 

@@ -71,7 +71,7 @@ class Handlers:
         by_name: dict[str, Handler] = {}
         for context in app.contexts:
             for wish in context.wishes:
-                handler = _handler(app, context, wish)
+                handler = handler_of(app, context, wish)
                 if (other := by_name.get(handler.name)) is not None:
                     raise DuplicateName(
                         "handler", handler.name, place(other.function), place(wish.function)
@@ -84,13 +84,14 @@ class Handlers:
         for handler in by_name.values():
             _agree(bounds, handler)
             for event in handler.events:
-                kind = f"{event.declared.context or '*'}/{event.declared.type}"
+                kind = event.declared.kind
                 registers.setdefault(kind, {})[handler.name] = handler.stream
                 classes[kind] = _newest(event, classes.get(kind))
         return cls(by_name, registers, classes, bounds)
 
 
-def _handler(app: Todoke, context: Context, wish: Wish) -> Handler:
+def handler_of(app: Todoke, context: Context, wish: Wish) -> Handler:
+    """The handler that was wished for; refuses what could not run."""
     owner = f"handler {wish.name!r} ({place(wish.function)})"
     if len(wish.name) > 200:
         raise InvalidOption(owner, wish.name, "a name has at most 200 characters.")

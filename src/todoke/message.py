@@ -46,6 +46,11 @@ class Declaration:
     expires: timedelta | None = None
     key_field: str | None = None
 
+    @property
+    def kind(self) -> str:
+        """context/type, or */type where the context is that of who publishes it."""
+        return f"{self.context or '*'}/{self.type}"
+
     def key_of(self, event: Event) -> str | None:
         """The event's key; None where the event asks for no order and has none."""
         if self.key_field is None:

@@ -166,6 +166,7 @@ def look(session: Session) -> None:
     assert_type(app.dead_letters.list(session).items, list[DeadLetter])
     assert_type(app.events.list(session, type="placed"), Sequence[EventRecord])
     assert_type(app.doctor(), list[Finding])
+    assert_type(app.check("names.json"), list[Finding])
     with app.session() as own:
         assert_type(own, Session)
 

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from todoke.cli.archive import archive
+from todoke.cli.check import check
 from todoke.cli.crash_points import crash_points
 from todoke.cli.dead_letters import dead_letters
 from todoke.cli.doctor import doctor
@@ -59,6 +60,7 @@ commands.command()(worker)
 commands.command()(status)
 commands.add_typer(events, name="events")
 commands.add_typer(dead_letters, name="dead-letters")
+commands.command()(check)
 commands.command()(doctor)
 commands.add_typer(archive, name="archive")
 commands.command()(settings)

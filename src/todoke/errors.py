@@ -52,7 +52,7 @@ class InvalidOption(TodokeError):
         "an option or setting has a value that cannot be meant; a number without a unit; a "
         "misspelt setting"
     )
-    remedy = "the message names the option and the values it takes"
+    remedy: str = "the message names the option and the values it takes"
 
     def __init__(self, option: str, value: object, remedy: str) -> None:
         self.option: str = option

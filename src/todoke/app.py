@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import URL, Connection, Engine, MetaData, Row, Table, make_url
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlalchemy.orm import Session
 
@@ -22,6 +23,7 @@ from todoke.context import Context
 from todoke.database import Database
 from todoke.databases import open_database
 from todoke.databases.bells import bell_for
+from todoke.databases.driver import driver
 from todoke.databases.sqlite import in_memory
 from todoke.dead_letters.bury import Burial
 from todoke.dead_letters.followers import Followers
@@ -82,9 +84,7 @@ class Todoke(Context):
 
     def _build_rooms(self) -> None:
         settings = self.settings
-        self.url: URL = (
-            self._given_engine.url if self._given_engine else make_url(settings.database_url)
-        )
+        self.url: URL = self._given_engine.url if self._given_engine else _url(settings)
         self.database: Database = open_database(
             self.url,
             self.clock,
@@ -151,7 +151,10 @@ class Todoke(Context):
             max_bytes=settings.number("payload.max_bytes"),
             ring=self.ring,
         )
-        self.bell: Bell = bell_for(self.database, self.url, gap=settings.seconds("outbox.wake_gap"))
+        with driver():
+            self.bell: Bell = bell_for(
+                self.database, self.url, gap=settings.seconds("outbox.wake_gap")
+            )
         self.publishing: Publishing = Publishing(self.outbox, lambda: self.engine)
         self.event_loop: EventLoop = EventLoop()
         self.providers: Providers = Providers(
@@ -163,9 +166,15 @@ class Todoke(Context):
     def include(self, *contexts: Context) -> None:
         """Make contexts part of this application; their modules are imported now."""
         for context in contexts:
+            if not isinstance(context, Context):
+                raise InvalidOption(
+                    "include", context, 'pass the context itself: Context("ordering").'
+                )
             if any(known.name == context.name for known in self.contexts):
                 raise InvalidOption(
-                    "include", context.name, "a context of this name is in already."
+                    "include",
+                    context.name,
+                    "a context of this name is in already. Give it another.",
                 )
             self.contexts.append(context)
             context.join(self)
@@ -191,7 +200,8 @@ class Todoke(Context):
         if self._given_engine is not None:
             return self.database.adopt(self._given_engine)
         slots = max(self.settings.number("worker.threads"), sum(self.settings.queues.values()))
-        return self.database.engine(self.url, pool_size=slots + 1)
+        with driver():
+            return self.database.engine(self.url, pool_size=slots + 1)
 
     @cached_property
     def agents_engine(self) -> Engine:
@@ -208,7 +218,8 @@ class Todoke(Context):
                 "database.url", "sqlite://", "an in-memory database has no async side. Use a file."
             )
         slots = max(16, sum(self.settings.queues.values()))
-        return self.database.async_engine(self.url, slots)
+        with driver():
+            return self.database.async_engine(self.url, slots)
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -314,8 +325,26 @@ class _Fate:
         return self._app.handlers.longest_wait(item)
 
 
+def _url(settings: Settings) -> URL:
+    try:
+        return make_url(settings.database_url)
+    except ArgumentError:
+        # Not shown: whatever it is, it may hold a password.
+        raise InvalidOption(
+            "database.url",
+            "…",
+            'not an address. Write "sqlite:///shop.db" or "postgresql://user@host/name".',
+        ) from None
+
+
 def _settings(given: Settings | None, database: str | Engine | None, name: str | None) -> Settings:
     said: dict[str, object] = {}
+    if not isinstance(database, str | Engine | None):
+        raise InvalidOption(
+            "Todoke(database)",
+            type(database).__name__,
+            "pass an address or a SQLAlchemy Engine; for an AsyncEngine, its address.",
+        )
     if isinstance(database, str):
         said["database.url"] = database
     if name is not None:

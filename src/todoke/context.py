@@ -15,7 +15,7 @@ from todoke.message import Event, Followers, Message
 from todoke.outbox.handle import AsyncTx, SyncTx
 from todoke.retry import Backoff
 from todoke.wish import HandlerOptions, On, Wish
-from todoke.work.handler import Classifier, Middleware, OnCrash, place
+from todoke.work.handler import Classifier, Middleware, OnCrash, check_function, place
 from todoke.work.inject import Provider, Scope, provider
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ class Context:
             options = {"name": name, "retry": retry or self._retry, "timeout": timeout}
             more = {"on_crash": on_crash, "publishes": declared, "followers": followers}
             bounds = {"queue": queue, "limit": limit, "breaker": breaker}
+            check_function(function, f"@{self.name}.on")
             self.wishes.append(Wish(function, events, **options, **more, **bounds))
             return function
 
@@ -123,6 +124,8 @@ class Context:
 
     def classify(self, error: type[X], as_: ErrorClass | Callable[[X], ErrorClass], /) -> None:
         """Say what class a third party's exception has."""
+        if not (isinstance(error, type) and issubclass(error, BaseException)):
+            raise InvalidOption("classify", error, "name a class of exceptions, as in OSError.")
         if not callable(as_) and as_ not in ("permanent", "transient", "business", "timeout"):
             raise InvalidOption(
                 f"classify({error.__name__})", as_, "permanent, transient, business or timeout."
@@ -162,9 +165,21 @@ class Context:
         headers: Mapping[str, str] | None = None,
         locked: bool = False,
     ) -> Coroutine[Any, Any, Message[E]]: ...
-    def publish(self, tx: Any, event: Any, /, **options: Any) -> Any:
+    def publish(
+        self,
+        tx: Any,
+        event: Any,
+        /,
+        *,
+        delay: Duration | datetime | None = None,
+        expires: Duration | None = None,
+        headers: Mapping[str, str] | None = None,
+        locked: bool = False,
+    ) -> Any:
         """Publish with the caller's commit. On an AsyncConnection: await it."""
-        return self._application("publish").publishing.one(tx, event, self.name, **options)
+        return self._application("publish").publishing.one(
+            tx, event, self.name, delay=delay, expires=expires, headers=headers, locked=locked
+        )
 
     @overload
     def publish_all(
@@ -188,15 +203,38 @@ class Context:
         expires: Duration | None = None,
         locked: bool = False,
     ) -> Coroutine[Any, Any, list[Message[Any]]]: ...
-    def publish_all(self, tx: Any, events: Iterable[Event], /, **options: Any) -> Any:
+    def publish_all(
+        self,
+        tx: Any,
+        events: Iterable[Event],
+        /,
+        *,
+        delay: Duration | datetime | None = None,
+        expires: Duration | None = None,
+        locked: bool = False,
+    ) -> Any:
         """Publish many with one INSERT; if one is refused, none is written."""
-        return self._application("publish_all").publishing.many(tx, events, self.name, **options)
+        return self._application("publish_all").publishing.many(
+            tx, events, self.name, delay=delay, expires=expires, locked=locked
+        )
 
     def join(self, app: Todoke) -> None:
         """Become part of an application: its modules are imported now."""
         self._app = app
         for module in self._modules:
-            importlib.import_module(f"{self._package}.{module}" if self._package else module)
+            self._import(f"{self._package}.{module}" if self._package else module)
+
+    def _import(self, module: str) -> None:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            raise InvalidOption(
+                f"Context({self.name!r}, modules)",
+                module,
+                "there is no such module. Name those that lie beside the context.",
+            ) from error
 
     def _classes(self, publishes: Sequence[type[Event]]) -> tuple[type[Event], ...]:
         if not isinstance(publishes, list | tuple):

@@ -288,6 +288,10 @@ class Database(ABC):
     def passes(self, error: BaseException) -> bool:
         """A deadlock, a serialisation failure, a lock time-out: running it again may succeed."""
 
+    @abstractmethod
+    def lacks_table(self, error: DBAPIError) -> bool:
+        """A statement named a table that is not there."""
+
     def is_lost(self, error: BaseException) -> bool:
         """The database is away or the connection broke."""
         return isinstance(error, DBAPIError) and (

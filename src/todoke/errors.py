@@ -15,6 +15,7 @@ TodokeError
 ├── DuplicateName          two handlers or events share a name
 ├── EventCycle             handlers publish what leads back to them
 ├── ContextNotIncluded     a context was used before `app.include`
+├── MissingDriver          the database's driver is not installed
 ├── SchemaOutdated         the tables are missing or of another version
 ├── NotFound               no such event or dead letter
 ├── UnreadableArchive      a file is no archive that this release can read
@@ -135,10 +136,20 @@ class UnknownEvent(TodokeError):
     remedy = "derive the class from `todoke.Event`; publish an instance"
 
     def __init__(self, what: object) -> None:
-        super().__init__(
-            f"{what!r} is not an event. Derive its class from todoke.Event, "
-            "or pass an instance instead of the class."
-        )
+        super().__init__(self._told(what))
+
+    @staticmethod
+    def _told(what: object) -> str:
+        # By its type, never by its value, which may be personal.
+        name = getattr(what, "__name__", type(what).__name__)
+        match isinstance(what, type), hasattr(what, "declared"):
+            case True, True:
+                return f"{name} is an event class, not an event. Pass an instance: {name}(…)."
+            case False, True:
+                return f"an instance of {name} is not an event class. Name the class: {name}."
+        if callable(what) and not isinstance(what, type):
+            return f"function {name} is not an event. Write `@app.on(OrderPlaced)` above it."
+        return f"{name} is not an event. Derive its class from todoke.Event."
 
 
 class NotInTransaction(TodokeError):
@@ -240,6 +251,18 @@ class ContextNotIncluded(TodokeError):
             f"{call}: context {context!r} belongs to no application yet. "
             f"Call `app.include({context})` where the application is built."
         )
+
+
+class MissingDriver(TodokeError):
+    """The database's driver is not installed."""
+
+    when = "the driver of the database is not installed"
+    remedy: str = "install the extra that the message names"
+
+    def __init__(self, driver: str, extra: str) -> None:
+        self.driver: str = driver
+        self.remedy = f"pip install 'todoke[{extra}]'"
+        super().__init__(f"the driver {driver} is not installed. Run `{self.remedy}`.")
 
 
 class SchemaOutdated(TodokeError):

@@ -93,8 +93,8 @@ class Handlers:
 def handler_of(app: Todoke, context: Context, wish: Wish) -> Handler:
     """The handler that was wished for; refuses what could not run."""
     owner = f"handler {wish.name!r} ({place(wish.function)})"
-    if len(wish.name) > 200:
-        raise InvalidOption(owner, wish.name, "a name has at most 200 characters.")
+    if not isinstance(wish.name, str) or len(wish.name) > 200:
+        raise InvalidOption(owner, wish.name, "a name is text of at most 200 characters.")
     options = {**wish.options, **app.settings.for_handler(wish.name)}
     is_async = inspect.iscoroutinefunction(wish.function)
     first, *rest = _parameters(wish, owner)
@@ -112,8 +112,10 @@ def handler_of(app: Todoke, context: Context, wish: Wish) -> Handler:
         events=wish.events,
         parameters=parameters,
         is_async=is_async,
-        retry=policy(options["retry"], app.settings.retry_policies),
-        timeout=seconds(options["timeout"] or app.settings.get("worker.timeout"), "timeout"),
+        retry=policy(options["retry"], app.settings.retry_policies, f"{owner} retry"),
+        timeout=seconds(
+            options["timeout"] or app.settings.get("worker.timeout"), f"{owner} timeout"
+        ),
         on_crash=on_crash,
         middleware=(*app.middlewares, *(context.middlewares if context is not app else ())),
         classifiers=(*context.classifiers, *(app.classifiers if context is not app else ())),

@@ -176,7 +176,9 @@ class Runtime:
     def run(self) -> bool:
         app, settings = self._app, self._app.settings
         if in_memory(app.url) and app.database.kind == "sqlite":
-            raise InvalidOption("database.url", "sqlite://", "a worker needs a database file.")
+            raise InvalidOption(
+                "database.url", "sqlite://", 'a worker needs a file. Write "sqlite:///shop.db".'
+            )
         with self._connect() as connection:
             self._check(connection)
         asked = self._listen_for_signals()

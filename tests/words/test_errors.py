@@ -23,6 +23,7 @@ EXAMPLES: list[tuple[TodokeError, str]] = [
     (errors.DuplicateName("handler", "a", "x.py:1", "y.py:2"), "another `name=`"),
     (errors.EventCycle(["Placed", "'a'", "Placed"]), "Take one of them out of `publishes=`"),
     (errors.ContextNotIncluded("ordering", "publish"), "Call `app.include(ordering)`"),
+    (errors.MissingDriver("psycopg", "postgres"), "Run `pip install 'todoke[postgres]'`."),
     (errors.SchemaOutdated(None, "0001"), "Run `todoke migrate`."),
     (errors.SchemaOutdated("0000", "0001"), "are at revision 0000"),
     (errors.NotFound("dead letter", 7), "`todoke dead-letters list` shows what is."),

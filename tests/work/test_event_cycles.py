@@ -87,7 +87,7 @@ def test_an_event_of_another_context_with_the_same_type_is_no_ring(app: Todoke) 
     ("publishes", "error", "remedy"),
     [
         ([str], UnknownEvent, "Derive its class from todoke.Event"),
-        ([Placed(order_id=1)], UnknownEvent, "is not an event"),
+        ([Placed(order_id=1)], UnknownEvent, "Name the class: Placed"),
         (Placed, InvalidOption, r"write \[Placed\]"),
     ],
 )

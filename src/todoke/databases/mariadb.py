@@ -37,6 +37,7 @@ from sqlalchemy.types import Float
 from todoke.database import MARIADB, Database, Moment
 from todoke.databases.pool import try_after_a_rest
 
+_NO_TABLE = 1146
 # lock wait time-out, deadlock, row changed since it was read
 _PASSING = {1205, 1213, 1020}
 # 0 is the driver's word for a connection that it has closed already.
@@ -176,6 +177,9 @@ class MariaDb(Database):
         return isinstance(error, DBAPIError) and (
             error.connection_invalidated or code_of(error) in _AWAY
         )
+
+    def lacks_table(self, error: DBAPIError) -> bool:
+        return code_of(error) == _NO_TABLE
 
     def passes(self, error: BaseException) -> bool:
         return isinstance(error, DBAPIError) and code_of(error) in _PASSING

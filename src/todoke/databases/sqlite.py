@@ -139,6 +139,9 @@ class Sqlite(Database):
         # A mistake in a statement is an OperationalError here, too: SQLITE_ERROR.
         return super().is_lost(error) and _code(error) != sqlite3.SQLITE_ERROR
 
+    def lacks_table(self, error: DBAPIError) -> bool:
+        return "no such table" in str(error.orig)
+
     def passes(self, error: BaseException) -> bool:
         return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 

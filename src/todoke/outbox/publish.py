@@ -15,12 +15,21 @@ from uuid import UUID
 
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from todoke import codec, crash
 from todoke.clock import Clock
 from todoke.database import Database
+from todoke.databases import schema
 from todoke.duration import Duration, duration
-from todoke.errors import InvalidEvent, Oversized, UnknownEvent, Unserialisable
+from todoke.errors import (
+    InvalidEvent,
+    InvalidOption,
+    Oversized,
+    SchemaOutdated,
+    UnknownEvent,
+    Unserialisable,
+)
 from todoke.hint import hint_of
 from todoke.identity import Identities
 from todoke.message import Event, Message
@@ -59,6 +68,7 @@ class Outbox:
         for event in events:
             if not isinstance(event, Event):
                 raise UnknownEvent(event)
+        _check_headers(headers)
         now, trace = self.database.clock.now(), _trace_context(headers)
         drawn = self._identities.draw_many(len(events))
         return [
@@ -100,6 +110,14 @@ class Outbox:
 
     def write(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Few INSERTs, of all that are due now and of all that are due later."""
+        try:
+            self._write(connection, rows)
+        except DBAPIError as error:
+            if self.database.lacks_table(error):
+                raise SchemaOutdated(None, schema.REVISION) from error
+            raise
+
+    def _write(self, connection: Connection, rows: Sequence[Row]) -> None:
         ordered = [row for row in rows if row.shared["ordered"] and not row.locked]
         if ordered:
             strands = {row.strand for row in ordered}
@@ -150,9 +168,21 @@ def _wait(delay: Duration | datetime | None, clock: Clock) -> float:
         return 0.0
     if isinstance(delay, datetime):
         if delay.tzinfo is None:
-            raise InvalidEvent(f"publish(delay={delay!r}): a time without a zone. Use UTC.")
+            raise InvalidEvent(
+                f"publish(delay={delay}): a time without a zone. Use datetime.now(UTC)."
+            )
         return max(0.0, (delay - clock.now()) / timedelta(seconds=1))
     return duration(delay, "delay").total_seconds()
+
+
+def _check_headers(headers: Mapping[str, str] | None) -> None:
+    if headers is not None and not isinstance(headers, Mapping):
+        raise InvalidOption("publish(headers)", type(headers).__name__, "pass a mapping.")
+    for name, value in (headers or {}).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidOption(
+                "publish(headers)", name, f"is {type(value).__name__}: write both as text."
+            )
 
 
 def _trace_context(headers: Mapping[str, str] | None) -> str | None:

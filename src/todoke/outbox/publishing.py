@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from todoke.errors import InvalidOption
 from todoke.message import Event
 from todoke.outbox.handle import AsyncTx, SyncTx, Wait, hand_over
 from todoke.outbox.publish import Outbox
@@ -35,6 +36,9 @@ class Publishing:
     def many(
         self, tx: SyncTx | AsyncTx, events: Iterable[Event], context: str, **options: Any
     ) -> Any:
+        if isinstance(events, Event):
+            name = type(events).__name__
+            raise InvalidOption("publish_all", name, "it takes many. Write [event], or `publish`.")
         messages = self._outbox.messages(list(events), context)
         rows = self._outbox.rows(messages, **options)
         return self._hand_over(tx, rows, messages, "publish_all")

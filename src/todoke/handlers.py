@@ -173,7 +173,8 @@ def _check_event(first: Parameter, wish: Wish, owner: str) -> None:
             raise InvalidOption(
                 f"{owner} {first.name}",
                 getattr(first.kind, "__name__", first.kind),
-                f"is registered for {event.__name__}, which its first parameter does not take.",
+                f"is registered for {event.__name__}, which its first parameter does not take. "
+                f"Annotate it with {event.__name__}, or register it for another.",
             )
 
 

@@ -219,6 +219,7 @@ DECLARING = [
         HERE,
         "'Shipped'",
         "is registered for Placed",
+        "Annotate it with Placed",
     ),
     misuse(
         "the session before the event",
@@ -250,7 +251,8 @@ DECLARING = [
         with_provider(left, right, asks=asks_for_left),
         InvalidOption,
         HERE,
-        "ask for each other in a ring",
+        "ask for each other in a ring: left -> right -> left",
+        "Make one without the other",
     ),
     misuse(
         "a provider that does not say what it provides",
@@ -283,6 +285,7 @@ DECLARING = [
         "provider 'left_of_mailer'",
         HERE,
         "lives for one attempt only",
+        'Say scope="attempt"',
     ),
     misuse(
         "a Session in an async handler",

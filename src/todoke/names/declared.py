@@ -76,7 +76,9 @@ def _events(app: Todoke) -> list[type[Event]]:
     wishes = [wish for context in app.contexts for wish in context.wishes]
     named = [one for wish in wishes for one in (*wish.events, *(wish.options["publishes"] or ()))]
     homes = {context.home for context in app.contexts}
-    around = [one for one in _below(Event) if _lies_in(one, homes)]
+    # A class that others derive from is what they share, and is not published itself.
+    leaves = [one for one in _below(Event) if not one.__subclasses__()]
+    around = [one for one in leaves if _lies_in(one, homes)]
     return list(dict.fromkeys([*named, *around]))
 
 

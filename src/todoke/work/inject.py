@@ -86,15 +86,21 @@ class Providers:
             if found is None:
                 raise UnknownDependency(owner, parameter.name, _name(parameter.kind), self._names())
             if found in asking:
+                ring = [*asking[asking.index(found) :], found]
+                names = " -> ".join(one.function.__name__ for one in ring)
                 raise InvalidOption(
-                    owner, parameter.name, "providers ask for each other in a ring."
+                    owner,
+                    parameter.name,
+                    f"providers ask for each other in a ring: {names}. Make one without the other.",
                 )
             self.check(found.parameters, found.context, found.where, (*asking, found))
             if found.scope == "process" and self.needs_attempt_scope(
                 found.parameters, found.context
             ):
                 raise InvalidOption(
-                    found.where, "process", "it asks for a value that lives for one attempt only."
+                    found.where,
+                    "process",
+                    'it asks for what lives for one attempt only. Say scope="attempt" here, too.',
                 )
 
     def needs_attempt_scope(self, parameters: Iterable[Parameter], context: str | None) -> bool:

@@ -203,7 +203,7 @@ def test_the_newest_version_of_an_event_is_recorded(app: Todoke, file: Path) -> 
     class Newer(Event, type="placed", version=2):
         order_id: Key[int]
 
-    @app.on(Newer, Placed)
+    @app.on(Placed, Newer)
     def take(event: Event) -> None: ...
 
     record(app, file)

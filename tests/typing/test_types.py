@@ -79,8 +79,12 @@ def pyright(*arguments: str, folder: Path) -> dict[str, Any]:
 
 def run(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     programs = Path(sys.executable).parent
-    # pyright asks the first `python` it finds for the packages.
-    environment = {**os.environ, "PATH": os.pathsep.join([str(programs), os.environ["PATH"]])}
+    # pyright asks the first `python` it finds for the packages, and else tells of newer versions.
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(programs), os.environ["PATH"]]),
+        "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1",
+    }
     return subprocess.run(
         [programs / program, *arguments],
         check=False,

@@ -8,7 +8,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from tests.servers.place import free_port
-from tests.wrong_use.declaring import misuse
+from tests.wrong_use.misuse import misuse
 from todoke import Context, Settings, Todoke
 from todoke.errors import InvalidOption, SchemaOutdated
 

@@ -59,3 +59,17 @@ def ordering(app: Todoke, wrong: Callable[[Session], object]) -> None:
 def start(app: Todoke) -> None:
     """What a worker does before its first message."""
     _ = app.handlers
+
+
+def misuse(what: str, do: Any, error: type[Exception], *words: str) -> Misuse:
+    return Misuse(what, do, error, words)
+
+
+def with_handler(function: Any, **options: Any) -> Any:
+    """Registers it for Placed, and starts."""
+
+    def register(app: Any) -> None:
+        app.on(Placed, **options)(function)
+        start(app)
+
+    return register

@@ -15,6 +15,7 @@ from tests.cli.project import environment
 from tests.wrong_use.building import BUILDING
 from tests.wrong_use.commands import COMMANDS, SHOP, WITH_TABLES, WrongCommand
 from tests.wrong_use.declaring import DECLARING
+from tests.wrong_use.injecting import INJECTING
 from tests.wrong_use.misuse import Misuse, Placed, ordering
 from tests.wrong_use.publishing import PUBLISHING
 from todoke import Todoke
@@ -76,7 +77,7 @@ def written(app: Todoke) -> int:
 
 def test_there_are_thirty_kinds_and_more() -> None:
     """TS-2"""
-    kinds = [*PUBLISHING, *DECLARING, *BUILDING, *COMMANDS, *WITH_TABLES]
+    kinds = [*PUBLISHING, *DECLARING, *INJECTING, *BUILDING, *COMMANDS, *WITH_TABLES]
     assert len({str(one) for one in kinds}) == len(kinds) >= 30
 
 
@@ -88,7 +89,7 @@ def test_wrong_publishing_is_told_clearly_and_writes_nothing(app: Todoke, misuse
     assert written(app) == 0
 
 
-@pytest.mark.parametrize("misuse", [*DECLARING, *BUILDING], ids=str)
+@pytest.mark.parametrize("misuse", [*DECLARING, *INJECTING, *BUILDING], ids=str)
 def test_a_wrong_declaration_is_told_clearly(plain_app: Todoke, misuse: Misuse) -> None:
     """api 1.9, 3.11: before the first message"""
     told = refusal(plain_app, misuse)

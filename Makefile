@@ -48,6 +48,7 @@ check: test-environment ## format, lint, types, import rules and house rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(TYPED)
+	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(PYTEST) tests/house
 

@@ -14,7 +14,7 @@ NAMES = [
     "Skip", "Snooze", "Todoke", "TodokeError", "TransientError",
 ]  # fmt: skip
 SUBMODULES = {
-    "todoke.types": ["CallNext", "Duration", "ErrorClass", "Middleware", "OnCrash"],
+    "todoke.types": ["Answer", "CallNext", "Duration", "ErrorClass", "Middleware", "OnCrash"],
     "todoke.flask": ["install"],
     "todoke.operate": [
         "ArchiveFile",
@@ -33,8 +33,8 @@ SUBMODULES = {
     "todoke.testing.conformance": ["DatabaseSuite", "ServedDatabaseSuite"],
 }
 # Names of types that are written with other types: Python keeps no docstring for them.
-ALIASES = {"CallNext", "Duration", "ErrorClass", "Key", "Middleware", "OnCrash", "Outcome",
-           "Personal"}  # fmt: skip
+ALIASES = {"Answer", "CallNext", "Duration", "ErrorClass", "Key", "Middleware", "OnCrash",
+           "Outcome", "Personal"}  # fmt: skip
 
 
 def test_the_package_exports_exactly_its_public_names() -> None:

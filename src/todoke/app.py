@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import cached_property
+from pathlib import Path
 from random import Random, SystemRandom
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import URL, Connection, Engine, MetaData, Row
+from sqlalchemy import URL, Connection, Engine, MetaData, Row, Table
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlalchemy.orm import Session
 
@@ -17,10 +19,12 @@ from todoke import crash
 from todoke.bell import Bell, NullBell
 from todoke.clock import Clock, SystemClock
 from todoke.context import Context
+from todoke.database import Database
 from todoke.databases import open_database
-from todoke.databases.address import address_of, settings_for
+from todoke.databases.address import address_of, settings_of
 from todoke.databases.bells import bell_for
 from todoke.databases.engines import Engines
+from todoke.databases.extras import named_extra
 from todoke.dead_letters.bury import Burial
 from todoke.dead_letters.followers import Followers
 from todoke.dead_letters.redrive import DeadLetters
@@ -30,10 +34,12 @@ from todoke.duration import Duration, seconds
 from todoke.elsewhere import Elsewhere, bound
 from todoke.errors import InvalidOption
 from todoke.finding import Finding
-from todoke.handlers import Handlers
+from todoke.handlers import Fate, Handlers
 from todoke.identity import Identities
 from todoke.lifespan import publishing, working
 from todoke.message import Event
+from todoke.names.check import check
+from todoke.names.file import NAMES_FILE
 from todoke.outbox.handle import RawConnection
 from todoke.outbox.publish import Outbox
 from todoke.outbox.publishing import Publishing
@@ -52,7 +58,7 @@ from todoke.work.item import Item
 from todoke.work.lanes import LaneLeases
 from todoke.work.settle import Settling
 from todoke.work.slots import EventLoop
-from todoke.work.table import hold_table, lane_table, work_table, worker_table
+from todoke.work.table import WorkTable, hold_table, lane_table, work_table, worker_table
 
 
 class Todoke(Context):
@@ -68,11 +74,11 @@ class Todoke(Context):
         random: Random | None = None,
         session: Callable[[], Session] | None = None,
     ) -> None:
-        self.settings = _settings(settings, database, name)
+        self.settings: Settings = settings_of(database, settings, name)
         super().__init__(self.settings.text("name"))
         self._app = self
-        self.clock = clock or SystemClock()
-        self.random = random or SystemRandom()
+        self.clock: Clock = clock or SystemClock()
+        self.random: Random = random or SystemRandom()
         self._given_engine = database if isinstance(database, Engine) else None
         self._address = address_of(database, self.settings)
         self._make_session = session
@@ -84,45 +90,55 @@ class Todoke(Context):
 
     def _build_rooms(self) -> None:
         settings = self.settings
-        self.database = open_database(
+        self.database: Database = open_database(
             self.url,
             self.clock,
             schema=settings.text("database.schema"),
             prefix=settings.text("database.prefix"),
         )
         self.database.prepares = settings.flag("database.prepare")
-        slots = max(settings.number("worker.threads"), sum(settings.queues.values()))
-        self.engines = Engines(self.database, self._address, self._given_engine, slots=slots)
-        self.metadata = MetaData()
+        self.engines: Engines = Engines(
+            self.database, self._address, self._given_engine, self._slots
+        )
+        self.metadata: MetaData = MetaData()
         self.database.declare(self.metadata)
-        self.identities = Identities(self.clock, self.random.getrandbits)
-        self.outbox_table = work_table("event", "outbox", self.metadata, self.database)
-        self.inbox_table = work_table("delivery", "inbox", self.metadata, self.database)
-        self.worker_table = worker_table(self.metadata, self.database)
+        self.identities: Identities = Identities(self.clock, self.random.getrandbits)
+        self.outbox_table: WorkTable = work_table("event", "outbox", self.metadata, self.database)
+        self.inbox_table: WorkTable = work_table("delivery", "inbox", self.metadata, self.database)
+        self.worker_table: Table = worker_table(self.metadata, self.database)
         letters = dead_letter_tables(self.metadata, self.database)
-        self.letter_table = letters.letters
-        self.burial = Burial(letters, self.database, self.identities, self._name_for)
+        self.letter_table: Table = letters.letters
+        self.burial: Burial = Burial(letters, self.database, self.identities, self._name_for)
         tables = [self.outbox_table, self.inbox_table]
-        self.hold_table = hold_table(self.metadata, self.database)
+        self.hold_table: Table = hold_table(self.metadata, self.database)
         holds = {
             table.source: Holds(table, self.hold_table, letters.letters, self.database)
             for table in tables
         }
-        self.claims = [Claims(table, self.worker_table, self.database) for table in tables]
-        self.settlings = [
-            Settling(table, self.database, self.burial, holds[table.source], _Fate(self))
+        self.claims: list[Claims] = [
+            Claims(table, self.worker_table, self.database) for table in tables
+        ]
+        self.settlings: list[Settling] = [
+            Settling(
+                table, self.database, self.burial, holds[table.source], Fate(lambda: self.handlers)
+            )
             for table in tables
         ]
-        self.lane_table = lane_table(self.metadata, self.database)
-        self.lane_leases = LaneLeases(self.lane_table, self.worker_table, self.database)
+        self.lane_table: Table = lane_table(self.metadata, self.database)
+        self.lane_leases: LaneLeases = LaneLeases(self.lane_table, self.worker_table, self.database)
         destinations = destination_tables(self.metadata, self.database)
-        self.destinations = Destinations(destinations, self.worker_table, self.database)
-        self.freed_with_a_process = (self.lane_leases.leave, self.destinations.free)
+        self.destinations: Destinations = Destinations(
+            destinations, self.worker_table, self.database
+        )
+        self.freed_with_a_process: tuple[Callable[[Connection, UUID], object], ...] = (
+            self.lane_leases.leave,
+            self.destinations.free,
+        )
         followers = Followers(tables, self.hold_table, self.database)
-        self.dead_letters = DeadLetters(
+        self.dead_letters: DeadLetters = DeadLetters(
             letters, tables, holds, followers, self.database, self.ring, self._check_body
         )
-        self.archive = Archive(
+        self.archive: Archive = Archive(
             tables,
             letters.letters,
             followers,
@@ -130,7 +146,7 @@ class Todoke(Context):
             lambda: retention_of(self.settings, self.handlers.horizon),
             self.identities.draw,
         )
-        self.events = Events(
+        self.events: Events = Events(
             tables,
             letters.letters,
             self.worker_table,
@@ -138,16 +154,18 @@ class Todoke(Context):
             self.hold_table,
             self.database,
         )
-        self.outbox = Outbox(
+        self.outbox: Outbox = Outbox(
             self.outbox_table,
             self.database,
             self.identities,
             max_bytes=settings.number("payload.max_bytes"),
             ring=self.ring,
         )
-        self.publishing = Publishing(self.outbox, lambda: self.engine, lambda: self.bell)
-        self.event_loop = EventLoop()
-        self.providers = self._fresh_providers()
+        self.publishing: Publishing = Publishing(
+            self.outbox, lambda: self.engine, lambda: self.bell
+        )
+        self.event_loop: EventLoop = EventLoop()
+        self.providers: Providers = self._fresh_providers()
 
     @contextmanager
     def elsewhere(self, there: Elsewhere) -> Iterator[None]:
@@ -190,9 +208,15 @@ class Todoke(Context):
     def include(self, *contexts: Context) -> None:
         """Make contexts part of this application; their modules are imported now."""
         for context in contexts:
+            if not isinstance(context, Context):
+                raise InvalidOption(
+                    "include", context, 'pass the context itself: Context("ordering").'
+                )
             if any(known.name == context.name for known in self.contexts):
                 raise InvalidOption(
-                    "include", context.name, "a context of this name is in already."
+                    "include",
+                    context.name,
+                    "a context of this name is in already. Give it another.",
                 )
             self.contexts.append(context)
             context.join(self)
@@ -210,6 +234,13 @@ class Todoke(Context):
         known = {Settings: self.settings, Todoke: self}
         return Providers(known, self._declared, self.event_loop)
 
+    @property
+    def context_names(self) -> set[str]:
+        """Contexts that are included, and those that handlers here take events of."""
+        wishes = [wish for context in self.contexts for wish in context.wishes]
+        taken = {event.declared.context for wish in wishes for event in wish.events}
+        return {context.name for context in self.contexts} | {one for one in taken if one}
+
     def _declared(self) -> list[Provider]:
         return [one for context in self.contexts for one in context.provided]
 
@@ -217,6 +248,10 @@ class Todoke(Context):
         return None
 
     # --- database ----------------------------------------------------------------------------
+
+    def _slots(self) -> int:
+        """How many handlers may run at once, each with a connection."""
+        return max(self.settings.number("worker.threads"), sum(self.settings.queues.values()))
 
     @property
     def url(self) -> URL:
@@ -242,7 +277,8 @@ class Todoke(Context):
     def bell(self) -> Bell:
         """What tells workers of a commit; made when first rung."""
         gap = self.settings.seconds("outbox.wake_gap")
-        return bell_for(self.database, self.url, gap=gap)
+        with named_extra():
+            return bell_for(self.database, self.url, gap=gap)
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -275,6 +311,13 @@ class Todoke(Context):
         Transactions that are open for longer than `long_transaction` are told, with their session.
         """
         return examine(self, seconds(long_transaction, "long_transaction"))
+
+    def check(self, names: Path | str = NAMES_FILE) -> list[Finding]:
+        """What a worker would refuse to start with, and which names are not as recorded.
+
+        Asks no database. `todoke check` is the same for the command line.
+        """
+        return check(self, Path(names))
 
     # --- running -----------------------------------------------------------------------------
 
@@ -335,25 +378,3 @@ class Todoke(Context):
         kind = self.event_class(letter.context, letter.type)
         if kind is not None:
             kind.model_validate_json(body)
-
-
-class _Fate:
-    """Asks the handlers, which are known only later."""
-
-    def __init__(self, app: Todoke) -> None:
-        self._app = app
-
-    def followers(self, item: Item) -> str:
-        return self._app.handlers.followers(item)
-
-    def longest_wait(self, item: Item) -> float:
-        return self._app.handlers.longest_wait(item)
-
-
-def _settings(given: Settings | None, database: object, name: str | None) -> Settings:
-    said: dict[str, object] = {}
-    if isinstance(database, str):
-        said["database.url"] = database
-    if name is not None:
-        said["name"] = name
-    return (given or settings_for(database)).with_values(said)

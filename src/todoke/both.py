@@ -9,6 +9,8 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
 
+from todoke.errors import TodokeError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -29,6 +31,12 @@ class Both(Generic[P, R]):
         self, handle: AsyncHandle, /, *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, R]: ...
     def __call__(self, handle: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if not hasattr(handle, "execute"):
+            raise TodokeError(
+                f"{self._function.__name__} got {type(handle).__name__}. Pass a SQLAlchemy "
+                "Session, AsyncSession, Connection or AsyncConnection."
+            )
+
         def call(plain: Any) -> R:
             connection = plain.connection() if isinstance(plain, Session) else plain
             return self._function(self._owner, connection, *args, **kwargs)

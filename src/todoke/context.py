@@ -6,40 +6,28 @@ import importlib
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from todoke.duration import Duration
 from todoke.errors import ContextNotIncluded, ErrorClass, InvalidOption, UnknownEvent
-from todoke.identity import kebab
 from todoke.limits import Breaker, Limit, Rate
 from todoke.message import Event, Followers, Message
 from todoke.outbox.handle import AsyncTx, SyncTx
 from todoke.retry import Backoff
-from todoke.work.handler import Classifier, Middleware, OnCrash, place
+from todoke.wish import HandlerOptions, On, Wish
+from todoke.work.handler import Classifier, Middleware, OnCrash, check_function, place
 from todoke.work.inject import Provider, Scope, provider
 
 if TYPE_CHECKING:
     from todoke.app import Todoke
 
 E = TypeVar("E", bound=Event)
+E2 = TypeVar("E2", bound=Event)
+E3 = TypeVar("E3", bound=Event)
+E4 = TypeVar("E4", bound=Event)
+M = TypeVar("M", bound=Middleware)
 F = TypeVar("F", bound=Callable[..., Any])
 X = TypeVar("X", bound=BaseException)
-
-
-class On(Protocol):
-    """Keeps the handler as it is: it can still be called in a test."""
-
-    def __call__(self, function: F, /) -> F: ...
-
-
-class Wish:
-    """What `@on` was given, until the application is built."""
-
-    def __init__(
-        self, function: Callable[..., Any], events: tuple[type[Event], ...], **options: Any
-    ):
-        self.function, self.events, self.options = function, events, options
-        self.name: str = options.pop("name") or kebab(function.__name__)
 
 
 class Context:
@@ -52,13 +40,44 @@ class Context:
             raise InvalidOption("Context(name)", name, 'at most 100 characters, and no "/".')
         self.name = name
         self._modules, self._retry = tuple(modules), retry
-        self._package = _calling_package()
+        self._package = _of_caller("__package__")
+        self.home: str = self._package or _of_caller("__name__")
         self.wishes: list[Wish] = []
         self.provided: list[Provider] = []
         self.classifiers: list[tuple[type[BaseException], Classifier]] = []
         self.middlewares: list[Middleware] = []
         self._app: Todoke | None = None
 
+    @overload
+    def on(self, a: type[E], /, **options: Unpack[HandlerOptions]) -> On[E]: ...
+    @overload
+    def on(self, a: type[E], b: type[E2], /, **options: Unpack[HandlerOptions]) -> On[E | E2]: ...
+    @overload
+    def on(
+        self, a: type[E], b: type[E2], c: type[E3], /, **options: Unpack[HandlerOptions]
+    ) -> On[E | E2 | E3]: ...
+    @overload
+    def on(
+        self,
+        a: type[E],
+        b: type[E2],
+        c: type[E3],
+        d: type[E4],
+        /,
+        **options: Unpack[HandlerOptions],
+    ) -> On[E | E2 | E3 | E4]: ...
+    @overload
+    def on(
+        self,
+        a: type[Event],
+        b: type[Event],
+        c: type[Event],
+        d: type[Event],
+        e: type[Event],
+        /,
+        *more: type[Event],
+        **options: Unpack[HandlerOptions],
+    ) -> On[Any]: ...
     def on(
         self,
         *events: type[Event],
@@ -71,18 +90,20 @@ class Context:
         queue: str | None = None,
         limit: Limit | Rate | Sequence[Limit | Rate] | None = None,
         breaker: Breaker | None = None,
-    ) -> On:
+    ) -> On[Any]:
         """Handle these events: `def` in a thread, `async def` on the event loop."""
-        for event in events:
+        declared = None if publishes is None else self._classes(publishes)
+        for event in (*events, *(declared or ())):
             if not (isinstance(event, type) and issubclass(event, Event)):
                 raise UnknownEvent(event)
         if not events:
             raise InvalidOption(f"@{self.name}.on", "()", "name at least one event class.")
 
-        def register(function: F) -> F:
+        def register(function: Any) -> Any:
             options = {"name": name, "retry": retry or self._retry, "timeout": timeout}
-            more = {"on_crash": on_crash, "publishes": publishes, "followers": followers}
+            more = {"on_crash": on_crash, "publishes": declared, "followers": followers}
             bounds = {"queue": queue, "limit": limit, "breaker": breaker}
+            check_function(function, f"@{self.name}.on")
             self.wishes.append(Wish(function, events, **options, **more, **bounds))
             return function
 
@@ -103,13 +124,15 @@ class Context:
 
     def classify(self, error: type[X], as_: ErrorClass | Callable[[X], ErrorClass], /) -> None:
         """Say what class a third party's exception has."""
+        if not (isinstance(error, type) and issubclass(error, BaseException)):
+            raise InvalidOption("classify", error, "name a class of exceptions, as in OSError.")
         if not callable(as_) and as_ not in ("permanent", "transient", "business", "timeout"):
             raise InvalidOption(
                 f"classify({error.__name__})", as_, "permanent, transient, business or timeout."
             )
         self.classifiers.append((error, as_))
 
-    def middleware(self, function: Middleware, /) -> Middleware:
+    def middleware(self, function: M, /) -> M:
         """Run this around every handler of the context, outermost first."""
         if not inspect.iscoroutinefunction(function):
             raise InvalidOption(
@@ -142,9 +165,21 @@ class Context:
         headers: Mapping[str, str] | None = None,
         locked: bool = False,
     ) -> Coroutine[Any, Any, Message[E]]: ...
-    def publish(self, tx: Any, event: Any, /, **options: Any) -> Any:
+    def publish(
+        self,
+        tx: Any,
+        event: Any,
+        /,
+        *,
+        delay: Duration | datetime | None = None,
+        expires: Duration | None = None,
+        headers: Mapping[str, str] | None = None,
+        locked: bool = False,
+    ) -> Any:
         """Publish with the caller's commit. On an AsyncConnection: await it."""
-        return self._application("publish").publishing.one(tx, event, self.name, **options)
+        return self._application("publish").publishing.one(
+            tx, event, self.name, delay=delay, expires=expires, headers=headers, locked=locked
+        )
 
     @overload
     def publish_all(
@@ -168,15 +203,44 @@ class Context:
         expires: Duration | None = None,
         locked: bool = False,
     ) -> Coroutine[Any, Any, list[Message[Any]]]: ...
-    def publish_all(self, tx: Any, events: Iterable[Event], /, **options: Any) -> Any:
+    def publish_all(
+        self,
+        tx: Any,
+        events: Iterable[Event],
+        /,
+        *,
+        delay: Duration | datetime | None = None,
+        expires: Duration | None = None,
+        locked: bool = False,
+    ) -> Any:
         """Publish many with one INSERT; if one is refused, none is written."""
-        return self._application("publish_all").publishing.many(tx, events, self.name, **options)
+        return self._application("publish_all").publishing.many(
+            tx, events, self.name, delay=delay, expires=expires, locked=locked
+        )
 
     def join(self, app: Todoke) -> None:
         """Become part of an application: its modules are imported now."""
         self._app = app
         for module in self._modules:
-            importlib.import_module(f"{self._package}.{module}" if self._package else module)
+            self._import(f"{self._package}.{module}" if self._package else module)
+
+    def _import(self, module: str) -> None:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            raise InvalidOption(
+                f"Context({self.name!r}, modules)",
+                module,
+                "there is no such module. Name those that lie beside the context.",
+            ) from error
+
+    def _classes(self, publishes: Sequence[type[Event]]) -> tuple[type[Event], ...]:
+        if not isinstance(publishes, list | tuple):
+            name = getattr(publishes, "__name__", publishes)
+            raise InvalidOption(f"@{self.name}.on(publishes)", name, f"write [{name}].")
+        return tuple(publishes)
 
     def _provider_context(self) -> str | None:
         return self.name
@@ -187,8 +251,8 @@ class Context:
         return self._app
 
 
-def _calling_package() -> str:
+def _of_caller(word: str) -> str:
     frame = inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith("todoke."):
         frame = frame.f_back
-    return str(frame.f_globals.get("__package__") or "") if frame is not None else ""
+    return str(frame.f_globals.get(word) or "") if frame is not None else ""

@@ -52,8 +52,8 @@ READ_ONLY = "todoke_read_only"
 class Moment(TypeDecorator[datetime]):
     """A point in time: aware and UTC in Python, whatever the database keeps."""
 
-    impl = DateTime(timezone=True)
-    cache_ok = True
+    impl: DateTime = DateTime(timezone=True)
+    cache_ok: bool = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         return _stored_moment(dialect)
@@ -88,8 +88,8 @@ def _moment_of(text: str | None) -> datetime | None:
 class FromNow(TypeDecorator[datetime]):
     """Seconds from now, bound as a moment of a clock that tests hold in their hands."""
 
-    impl = DateTime(timezone=True)
-    cache_ok = True
+    impl: DateTime = DateTime(timezone=True)
+    cache_ok: bool = True
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
@@ -133,7 +133,9 @@ class Database(ABC):
     """A claim's text is the same for any number of lanes; elsewhere each is a parameter."""
 
     def __init__(self, clock: Clock, schema: str | None, prefix: str) -> None:
-        self.clock, self.schema, self.prefix = clock, schema, prefix
+        self.clock: Clock = clock
+        self.schema: str | None = schema
+        self.prefix: str = prefix
         self._tests_clock = not isinstance(clock, SystemClock)
 
     @property
@@ -284,11 +286,20 @@ class Database(ABC):
     def passes(self, error: BaseException) -> bool:
         """A deadlock, a serialisation failure, a lock time-out: running it again may succeed."""
 
+    @abstractmethod
+    def lacks_table(self, error: BaseException) -> bool:
+        """A driver's own error: a statement named a table that is not there."""
+
     def is_lost(self, error: BaseException) -> bool:
         """The database is away or the connection broke."""
         return isinstance(error, DBAPIError) and (
             error.connection_invalidated or isinstance(error, OperationalError)
         )
+
+
+def of_driver(error: BaseException) -> BaseException:
+    """The driver's own error, behind SQLAlchemy's or Django's."""
+    return getattr(error, "orig", None) or error.__cause__ or error
 
 
 @contextmanager

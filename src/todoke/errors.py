@@ -5,7 +5,8 @@ TodokeError
 ├── InvalidEvent           an event cannot be published as it is
 │   ├── NullKey            its key is empty, so its order could not be kept
 │   ├── Unserialisable     it cannot be written as strict JSON
-│   └── Oversized          it is larger than payload.max_bytes
+│   ├── Oversized          it is larger than payload.max_bytes
+│   └── UndeclaredEvent    its handler did not say that it publishes it
 ├── UnknownEvent           the class was never declared as an event
 ├── NotInTransaction       the handle would commit on its own
 ├── NotAwaited             a publication on an async connection was never awaited
@@ -13,8 +14,10 @@ TodokeError
 ├── UnknownDependency      a handler asks for what nobody provides
 ├── WrongSession           a handler asks for the session of the other world
 ├── DuplicateName          two handlers or events share a name
+├── EventCycle             handlers publish what leads back to them
 ├── ContextNotIncluded     a context was used before `app.include`
-├── SchemaOutdated         todoke's tables are missing or of another version
+├── MissingDriver          the database's driver is not installed
+├── SchemaOutdated         the tables are missing or of another version
 ├── NotFound               no such event or dead letter
 ├── NoApplication          no application is named, or it cannot be loaded
 ├── UnreadableArchive      a file is no archive that this release can read
@@ -27,7 +30,7 @@ domain), and the built-in TimeoutError.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,21 +43,39 @@ ErrorClass = Literal["permanent", "transient", "business", "timeout"]
 class TodokeError(Exception):
     """Root of todoke's own errors."""
 
+    when: ClassVar[str] = "a handle is none of those that `publish` takes"
+    """What happened, for the page of errors and for `todoke check`."""
+    remedy: str = "the message says what to do"
+
 
 class InvalidOption(TodokeError):
     """An option has a value that cannot be meant."""
 
+    when = (
+        "an option or setting has a value that cannot be meant; a number without a unit; a "
+        "misspelt setting"
+    )
+    remedy: str = "the message names the option and the values it takes"
+
     def __init__(self, option: str, value: object, remedy: str) -> None:
-        self.option, self.value = option, value
+        self.option: str = option
+        self.value: object = value
+        self.remedy = remedy
         super().__init__(f"{option} = {value!r}: {remedy}")
 
 
 class InvalidEvent(TodokeError):
     """An event cannot be published as it is."""
 
+    when = "an event has no key, or an impossible one"
+    remedy = "mark a `Key[...]` field, use the aggregate's id, or declare `ordered=False`"
+
 
 class NullKey(InvalidEvent):
-    """The event's key is empty, so its order could not be kept."""
+    """Its key is empty, so its order could not be kept."""
+
+    when = "the key is empty"
+    remedy = "set it before publishing; flush first if the database draws it"
 
     def __init__(self, event: str, field: str) -> None:
         super().__init__(
@@ -64,7 +85,13 @@ class NullKey(InvalidEvent):
 
 
 class Unserialisable(InvalidEvent):
-    """The event cannot be written as strict JSON."""
+    """It cannot be written as strict JSON."""
+
+    when = (
+        "it cannot be written as strict JSON: NaN, half a character, more than 32 levels, an "
+        "arbitrary object"
+    )
+    remedy = "use text, whole numbers, `Decimal`, `UUID`, aware datetimes, lists, models"
 
     def __init__(self, event: str, why: str) -> None:
         super().__init__(
@@ -74,28 +101,64 @@ class Unserialisable(InvalidEvent):
 
 
 class Oversized(InvalidEvent):
-    """The event is larger than payload.max_bytes."""
+    """It is larger than payload.max_bytes."""
+
+    when = "the body is larger than `payload.max_bytes`"
+    remedy = "store the bulk elsewhere and publish its id, or raise the limit"
 
     def __init__(self, event: str, size: int, limit: int) -> None:
-        self.size, self.limit = size, limit
+        self.size: int = size
+        self.limit: int = limit
         super().__init__(
             f"publish({event}): its body has {size:,} bytes, the limit is {limit:,}. Store the "
             "bulk elsewhere and publish its id, or raise payload.max_bytes."
         )
 
 
+class UndeclaredEvent(InvalidEvent):
+    """Its handler did not say that it publishes it."""
+
+    when = (
+        "a handler with `publishes=[…]` answered another event; the message becomes a dead letter"
+    )
+    remedy = "add the event to `publishes=`, then redrive"
+
+    def __init__(self, handler: str, event: str, declared: Sequence[str]) -> None:
+        said = ", ".join(declared) or "nothing"
+        super().__init__(
+            f"{handler} publishes {event}, but declares publishes=[…] with {said}. Add {event} to "
+            "`publishes=`, so that a ring of events is found at start, then redrive."
+        )
+
+
 class UnknownEvent(TodokeError):
     """The class was never declared as an event."""
 
+    when = "what was published or named in `@on` is no `Event`"
+    remedy = "derive the class from `todoke.Event`; publish an instance"
+
     def __init__(self, what: object) -> None:
-        super().__init__(
-            f"{what!r} is not an event. Derive its class from todoke.Event, "
-            "or pass an instance instead of the class."
-        )
+        super().__init__(self._told(what))
+
+    @staticmethod
+    def _told(what: object) -> str:
+        # By its type, never by its value, which may be personal.
+        name = getattr(what, "__name__", type(what).__name__)
+        match isinstance(what, type), hasattr(what, "declared"):
+            case True, True:
+                return f"{name} is an event class, not an event. Pass an instance: {name}(…)."
+            case False, True:
+                return f"an instance of {name} is not an event class. Name the class: {name}."
+        if callable(what) and not isinstance(what, type):
+            return f"function {name} is not an event. Write `@app.on(OrderPlaced)` above it."
+        return f"{name} is not an event. Derive its class from todoke.Event."
 
 
 class NotInTransaction(TodokeError):
     """The handle would commit on its own."""
+
+    when = "the handle commits on its own"
+    remedy = "use a connection or engine without `AUTOCOMMIT`"
 
     def __init__(self, call: str, handle: str, remedy: str) -> None:
         super().__init__(
@@ -106,6 +169,12 @@ class NotInTransaction(TodokeError):
 
 class NotAwaited(TodokeError):
     """A publication on an async connection was never awaited."""
+
+    when = (
+        "`publish` on an async connection was called without `await`; the next use of the "
+        "connection is refused, so that no commit keeps the change without its event"
+    )
+    remedy = "write `await app.publish(conn, …)`; roll back"
 
     def __init__(self, calls: Sequence[str]) -> None:
         super().__init__(
@@ -118,6 +187,11 @@ class NotAwaited(TodokeError):
 class OtherDatabase(TodokeError):
     """The handle belongs to another database."""
 
+    when = (
+        "the handle belongs to another database, or a session binds no database for todoke's tables"
+    )
+    remedy = "bind the session to the same database; give the other database its own `Todoke`"
+
     def __init__(self, call: str, theirs: str, ours: str) -> None:
         super().__init__(
             f"{call} got a handle on {theirs}, but todoke's tables live in {ours}: two databases "
@@ -129,6 +203,9 @@ class OtherDatabase(TodokeError):
 class UnknownDependency(TodokeError):
     """A handler asks for what nobody provides."""
 
+    when = "a handler or provider asks for what nobody provides"
+    remedy = "write `@app.provide` on a function that returns or yields it"
+
     def __init__(self, owner: str, parameter: str, kind: str, provided: Sequence[str]) -> None:
         known = ", ".join(provided) or "nothing"
         super().__init__(
@@ -139,6 +216,9 @@ class UnknownDependency(TodokeError):
 
 class WrongSession(TodokeError):
     """A handler asks for the session of the other world."""
+
+    when = "`async def` asks for `Session`, or `def` for `AsyncSession`"
+    remedy = "ask for the other one, or change the function"
 
     def __init__(self, owner: str, is_async: bool) -> None:
         shape, asked, better, other = (
@@ -156,15 +236,34 @@ class WrongSession(TodokeError):
 class DuplicateName(TodokeError):
     """Two handlers or events share a name."""
 
+    when = "two handlers share a name; `todoke check`: two event classes share type and version"
+    remedy = "give one another `name=`, or `type=`"
+
     def __init__(self, kind: str, name: str, first: str, second: str) -> None:
         super().__init__(
-            f"{kind} name {name!r} is used twice: by {first} and by {second}. "
-            "Names are stored in the database; give one of them another `name=`."
+            f"{kind} name {name!r} is used twice: by {first} and by {second}. Names are stored in "
+            f"the database; give one of them another `{'type' if kind == 'event' else 'name'}=`."
+        )
+
+
+class EventCycle(TodokeError):
+    """Handlers publish what leads back to them."""
+
+    when = "what handlers declare in `publishes=` leads back to where it began"
+    remedy = "take one of them out of `publishes=`, and do not publish it there"
+
+    def __init__(self, ring: Sequence[str]) -> None:
+        super().__init__(
+            f"{' -> '.join(ring)} never ends. Take one of them out of `publishes=`, and do not "
+            "publish it there."
         )
 
 
 class ContextNotIncluded(TodokeError):
     """A context was used before `app.include`."""
+
+    when = "a context publishes before `app.include`"
+    remedy = "include it where the application is built"
 
     def __init__(self, context: str, call: str) -> None:
         super().__init__(
@@ -173,11 +272,27 @@ class ContextNotIncluded(TodokeError):
         )
 
 
+class MissingDriver(TodokeError):
+    """The database's driver is not installed."""
+
+    when = "the driver of the database is not installed"
+    remedy: str = "install the extra that the message names"
+
+    def __init__(self, driver: str, extra: str) -> None:
+        self.driver: str = driver
+        self.remedy = f"pip install 'todoke[{extra}]'"
+        super().__init__(f"the driver {driver} is not installed. Run `{self.remedy}`.")
+
+
 class SchemaOutdated(TodokeError):
-    """todoke's tables are missing or of another version."""
+    """The tables are missing or of another version."""
+
+    when = "todoke's tables are missing or of another revision"
+    remedy = "`todoke migrate`"
 
     def __init__(self, found: str | None, wanted: str) -> None:
-        self.found, self.wanted = found, wanted
+        self.found: str | None = found
+        self.wanted: str = wanted
         state = f"are at revision {found}" if found else "are missing"
         super().__init__(
             f"todoke's tables {state}, this release needs {wanted}. Run `todoke migrate`."
@@ -187,6 +302,9 @@ class SchemaOutdated(TodokeError):
 class NotFound(TodokeError):
     """No such event or dead letter."""
 
+    when = "no such event or dead letter"
+    remedy = "`todoke events list`, `todoke dead-letters list`"
+
     def __init__(self, kind: str, id: object) -> None:
         super().__init__(f"No {kind} {id}. `todoke {kind.replace(' ', '-')}s list` shows what is.")
 
@@ -194,9 +312,21 @@ class NotFound(TodokeError):
 class NoApplication(TodokeError):
     """No application is named, or it cannot be loaded."""
 
+    when = (
+        "a command or a test finds no application: none is named, or `module:attribute` cannot be "
+        "imported"
+    )
+    remedy = "`--app`, `TODOKE_APP` or todoke.toml; the message says what is wrong with the name"
+
 
 class UnreadableArchive(TodokeError):
     """A file is no archive that this release can read."""
+
+    when = (
+        "a file that is to be restored does not exist, or is no archive of todoke's, or of a "
+        "later release"
+    )
+    remedy = "`todoke archive list` shows what is there"
 
     def __init__(self, file: object, why: str) -> None:
         super().__init__(f"archive file {file}: {why} `todoke archive list` shows what is there.")
@@ -204,6 +334,9 @@ class UnreadableArchive(TodokeError):
 
 class LeaseLost(TodokeError):
     """The work belongs to another attempt by now."""
+
+    when = "`attempt.check()`: the message belongs to another attempt by now"
+    remedy = "stop; nothing of this attempt will be written"
 
     def __init__(self, what: str, attempt: int) -> None:
         super().__init__(
@@ -219,7 +352,8 @@ class TransientError(Exception):
         self, message: str, *, code: str | None = None, after: Duration | None = None
     ) -> None:
         super().__init__(message)
-        self.code, self.after = code, after
+        self.code: str | None = code
+        self.after: Duration | None = after
 
 
 class PermanentError(Exception):
@@ -237,4 +371,5 @@ class BusinessError(Exception):
         self, message: str, *, code: str | None = None, publish: object | None = None
     ) -> None:
         super().__init__(message)
-        self.code, self.publish = code, publish
+        self.code: str | None = code
+        self.publish: object | None = publish

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
+from todoke.cycle import refuse_cycles
 from todoke.duration import seconds
 from todoke.errors import DuplicateName, InvalidOption
 from todoke.limits import Bounds
@@ -21,7 +22,8 @@ from todoke.work.strand import DEFAULT_QUEUE, stream_name
 
 if TYPE_CHECKING:
     from todoke.app import Todoke
-    from todoke.context import Context, Wish
+    from todoke.context import Context
+    from todoke.wish import Wish
 
 
 @dataclass(frozen=True)
@@ -69,22 +71,36 @@ class Handlers:
         by_name: dict[str, Handler] = {}
         for context in app.contexts:
             for wish in context.wishes:
-                handler = _handler(app, context, wish)
+                handler = handler_of(app, context, wish)
                 if (other := by_name.get(handler.name)) is not None:
                     raise DuplicateName(
                         "handler", handler.name, place(other.function), place(wish.function)
                     )
                 by_name[handler.name] = handler
+        refuse_cycles(by_name.values())
         registers: dict[str, dict[str, str]] = {}
         classes: dict[str, type[Event]] = {}
         bounds: dict[str, Bounds] = {}
         for handler in by_name.values():
             _agree(bounds, handler)
             for event in handler.events:
-                kind = f"{event.declared.context or '*'}/{event.declared.type}"
+                kind = event.declared.kind
                 registers.setdefault(kind, {})[handler.name] = handler.stream
                 classes[kind] = _newest(event, classes.get(kind))
         return cls(by_name, registers, classes, bounds)
+
+
+class Fate:
+    """Asks the handlers, which are known only later."""
+
+    def __init__(self, handlers: Callable[[], Handlers]) -> None:
+        self._handlers = handlers
+
+    def followers(self, item: Item) -> str:
+        return self._handlers().followers(item)
+
+    def longest_wait(self, item: Item) -> float:
+        return self._handlers().longest_wait(item)
 
 
 def _surrounded(app: Todoke, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -93,10 +109,11 @@ def _surrounded(app: Todoke, function: Callable[..., Any]) -> Callable[..., Any]
     return function
 
 
-def _handler(app: Todoke, context: Context, wish: Wish) -> Handler:
+def handler_of(app: Todoke, context: Context, wish: Wish) -> Handler:
+    """The handler that was wished for; refuses what could not run."""
     owner = f"handler {wish.name!r} ({place(wish.function)})"
-    if len(wish.name) > 200:
-        raise InvalidOption(owner, wish.name, "a name has at most 200 characters.")
+    if not isinstance(wish.name, str) or len(wish.name) > 200:
+        raise InvalidOption(owner, wish.name, "a name is text of at most 200 characters.")
     options = {**wish.options, **app.settings.for_handler(wish.name)}
     is_async = inspect.iscoroutinefunction(wish.function)
     first, *rest = _parameters(wish, owner)
@@ -114,8 +131,10 @@ def _handler(app: Todoke, context: Context, wish: Wish) -> Handler:
         events=wish.events,
         parameters=parameters,
         is_async=is_async,
-        retry=policy(options["retry"], app.settings.retry_policies),
-        timeout=seconds(options["timeout"] or app.settings.get("worker.timeout"), "timeout"),
+        retry=policy(options["retry"], app.settings.retry_policies, f"{owner} retry"),
+        timeout=seconds(
+            options["timeout"] or app.settings.get("worker.timeout"), f"{owner} timeout"
+        ),
         on_crash=on_crash,
         middleware=(*app.middlewares, *(context.middlewares if context is not app else ())),
         classifiers=(*context.classifiers, *(app.classifiers if context is not app else ())),
@@ -173,7 +192,8 @@ def _check_event(first: Parameter, wish: Wish, owner: str) -> None:
             raise InvalidOption(
                 f"{owner} {first.name}",
                 getattr(first.kind, "__name__", first.kind),
-                f"is registered for {event.__name__}, which its first parameter does not take.",
+                f"is registered for {event.__name__}, which its first parameter does not take. "
+                f"Annotate it with {event.__name__}, or register it for another.",
             )
 
 

@@ -38,12 +38,13 @@ class Loop:
         connect: Callable[[], Connection],
         database: Database,
     ) -> None:
-        self.name, self._tick, self._connect, self._database = name, tick, connect, database
+        self.name: str = name
+        self._tick, self._connect, self._database = tick, connect, database
         self._clock = clock = database.clock
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"todoke-{name}", daemon=True)
         self._failures = 0
-        self.last_tick = clock.monotonic()
+        self.last_tick: float = clock.monotonic()
 
     def start(self) -> None:
         self._thread.start()

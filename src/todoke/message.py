@@ -21,6 +21,9 @@ E_co = TypeVar("E_co", covariant=True)
 Followers = Literal["park", "skip", "block"]
 
 
+_KEYWORDS = "type, version, context, aggregate, ordered, followers, expires"
+
+
 class KeyMark:
     """Marks the field by which events are ordered and partitioned."""
 
@@ -45,6 +48,11 @@ class Declaration:
     followers: Followers = "park"
     expires: timedelta | None = None
     key_field: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """context/type, or */type where the context is that of who publishes it."""
+        return f"{self.context or '*'}/{self.type}"
 
     def key_of(self, event: Event) -> str | None:
         """The event's key; None where the event asks for no order and has none."""
@@ -88,7 +96,8 @@ class Event(BaseModel):
     aggregate and the policies are inherited; the type is the class name in kebab case.
     """
 
-    model_config = ConfigDict(frozen=True)
+    # Not a number stays one, to be refused: pydantic would write null where a field takes anything.
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     declared: ClassVar[Declaration] = Declaration("event")
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -173,7 +182,13 @@ def _declare(
 ) -> Declaration:
     if unknown:
         raise InvalidOption(
-            f"class {cls.__name__}", sorted(unknown), "no such keyword of an event class."
+            f"class {cls.__name__}", sorted(unknown), f"no such keyword. Known: {_KEYWORDS}."
+        )
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InvalidOption(f"class {cls.__name__}: version", version, "a whole number from 1 on.")
+    if "declared" in cls.model_fields:
+        raise InvalidOption(
+            f"class {cls.__name__}", "declared", "todoke keeps the declaration there. Rename it."
         )
     inherited = cls.__mro__[1].declared if issubclass(cls.__mro__[1], Event) else cls.declared
     name = type or kebab(cls.__name__)
@@ -199,7 +214,9 @@ def _declare(
 def _key_field(cls: type[Event]) -> str | None:
     marked = [name for name, info in cls.model_fields.items() if _marked(info, KeyMark)]
     if len(marked) > 1:
-        raise InvalidOption(f"class {cls.__name__}: Key", marked, "one field is the key.")
+        raise InvalidOption(
+            f"class {cls.__name__}: Key", marked, "one field is the key. Mark one of them."
+        )
     return marked[0] if marked else None
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from todoke.duration import Duration, duration
+from todoke.errors import InvalidOption
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,9 @@ class Snooze:
         if not isinstance(self.until, datetime):
             duration(self.until, "Snooze(until)")
         elif self.until.tzinfo is None:
-            raise ValueError("Snooze(until): a time without a zone. Use datetime.now(UTC).")
+            raise InvalidOption(
+                "Snooze(until)", str(self.until), "a time without a zone. Use datetime.now(UTC)."
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,11 +102,16 @@ PRESETS: Mapping[str, Backoff] = {
 }
 
 
-def policy(wish: Backoff | str | None, presets: Mapping[str, Backoff] = PRESETS) -> Backoff:
+def policy(
+    wish: Backoff | str | None,
+    presets: Mapping[str, Backoff] = PRESETS,
+    option: str = "retry",
+) -> Backoff:
     """The policy a handler asked for: its own, a preset by name, or the default."""
     if isinstance(wish, Backoff):
         return wish
     name = wish or "default"
     if name not in presets:
-        raise InvalidOption("retry", name, f"no such policy. Known: {', '.join(sorted(presets))}.")
+        known = ", ".join(sorted(presets))
+        raise InvalidOption(option, name, f"no such policy. Known: {known}.")
     return presets[name]

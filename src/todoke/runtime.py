@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -29,7 +28,7 @@ from todoke.inbox.land import Landing
 from todoke.loop import Loop
 from todoke.message import Event
 from todoke.outbox.relay import Relay
-from todoke.settings import DEFAULTS, Settings
+from todoke.service import lease_files, renewal_of, service_of
 from todoke.telemetry import Counts, log
 from todoke.work.conclude import Conclusions
 from todoke.work.desk import Desk
@@ -63,27 +62,29 @@ class Runtime:
 
     def __init__(self, app: Todoke, *, leases: RowLeases | None = None) -> None:
         settings = app.settings
-        self._app, self.handlers, self.counts = app, app.handlers, Counts()
-        self.leases = leases or leases_for(
+        self._app = app
+        self.handlers: Handlers = app.handlers
+        self.counts: Counts = Counts()
+        self.leases: RowLeases = leases or leases_for(
             app.worker_table,
             app.database,
             settings.seconds("lease.duration"),
             *app.freed_with_a_process,
-            beside=_beside(app),
+            beside=lease_files(app),
         )
-        self.pace = Pace(
+        self.pace: Pace = Pace(
             batch=settings.batch,
             overlaps=settings.profile == "throughput" and not app.database.one_writer,
             poll=settings.seconds("outbox.poll"),
             queues=settings.queues,
             shortest_poll=app.database.shortest_poll,
         )
-        self.service = _service(self.handlers, self.pace.queues, settings.contexts)
-        self.membership = Membership(
-            self.leases, app.identities, self.service, app.clock, renew=_renewal(settings)
+        self.service: Service = service_of(self.handlers, self.pace.queues, settings.contexts)
+        self.membership: Membership = Membership(
+            self.leases, app.identities, self.service, app.clock, renew=renewal_of(settings)
         )
-        self.conclusions = Conclusions(app.clock, app.random.random, self._then)
-        self.performer = Performer(
+        self.conclusions: Conclusions = Conclusions(app.clock, app.random.random, self._then)
+        self.performer: Performer = Performer(
             lambda: app.engine,
             lambda: app.engines.of_async_handlers,
             app.database,
@@ -185,7 +186,9 @@ class Runtime:
         """Refuse a database that a worker cannot work with."""
         app = self._app
         if in_memory(app.url) and app.database.kind == "sqlite":
-            raise InvalidOption("database.url", "sqlite://", "a worker needs a database file.")
+            raise InvalidOption(
+                "database.url", "sqlite://", 'a worker needs a file. Write "sqlite:///shop.db".'
+            )
         with self._connect() as connection:
             self._check(connection)
 
@@ -365,36 +368,3 @@ def spare_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, *gc.get_threshold()[1:])
-
-
-def _service(
-    handlers: Handlers, queues: Mapping[str, int], contexts: Sequence[str] | None
-) -> Service:
-    """What this process does, of all that the application can."""
-    everything = Service({}, queues, contexts)
-    registers = {
-        kind: {name: stream for name, stream in of.items() if everything.serves(stream)}
-        for kind, of in handlers.registers.items()
-    }
-    return Service({kind: of for kind, of in registers.items() if of}, queues, contexts)
-
-
-def _renewal(settings: Settings) -> float:
-    renew, lease = settings.seconds("lease.renew"), settings.seconds("lease.duration")
-    if settings.get("lease.renew") == DEFAULTS["lease.renew"]:
-        return min(renew, lease / 3)
-    if renew >= lease:
-        raise InvalidOption(
-            "lease.renew",
-            settings.get("lease.renew"),
-            f"must be shorter than the lease, {lease:g} s.",
-        )
-    return renew
-
-
-def _beside(app: Todoke) -> Path | None:
-    if app.database.kind != "sqlite" or in_memory(app.url):
-        return None
-    if not isinstance(app.clock, SystemClock):
-        return None  # the kernel's time is not the test's
-    return Path(f"{app.url.database}-workers").absolute()

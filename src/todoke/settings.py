@@ -196,6 +196,12 @@ class Settings:
         said = {option: self.get(f"handlers.{name}.{option}") for option in HANDLER_OPTIONS}
         return {option: value for option, value in said.items() if value is not None}
 
+    @property
+    def named_handlers(self) -> list[str]:
+        """Handlers that `handlers.<name>` names; the environment cannot be asked for them."""
+        names = {name.split(".")[1] for name in self._values if name.startswith("handlers.")}
+        return sorted(names)
+
     def explain(self) -> list[tuple[str, object, str]]:
         """Each setting by name, with its value and where it came from."""
         names = {*DEFAULTS, *self._values}

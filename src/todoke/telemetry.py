@@ -6,7 +6,7 @@ import logging
 import re
 from collections import Counter
 
-log = logging.getLogger("todoke")
+log: logging.Logger = logging.getLogger("todoke")
 
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@([\w-]{1,63}(?:\.[\w-]{1,63})+)")
 

@@ -2,6 +2,6 @@
 
 from todoke.duration import Duration
 from todoke.errors import ErrorClass
-from todoke.work.handler import CallNext, Middleware, OnCrash
+from todoke.work.handler import Answer, CallNext, Middleware, OnCrash
 
-__all__ = ["CallNext", "Duration", "ErrorClass", "Middleware", "OnCrash"]
+__all__ = ["Answer", "CallNext", "Duration", "ErrorClass", "Middleware", "OnCrash"]

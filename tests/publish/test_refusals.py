@@ -52,6 +52,7 @@ REFUSED = [
     pytest.param(Named(name="\ud800"), InvalidEvent, "Use", id="half a character in the key"),
     pytest.param(Keyless(), InvalidEvent, "`ordered=False`", id="no key"),
     pytest.param(Measured(value=float("nan")), Unserialisable, "Use text", id="NaN"),
+    pytest.param(Loose(anything=[float("nan")]), Unserialisable, "Use text", id="NaN in a list"),
     pytest.param(Loose(anything=object()), Unserialisable, "Use text", id="an object"),
     pytest.param(Loose(anything="\ud800"), Unserialisable, "Use text", id="half a character"),
     pytest.param(Loose(anything=nested(33)), Unserialisable, "Use text", id="too deep"),

@@ -172,7 +172,7 @@ async def test_a_database_in_memory_has_no_embedded_worker() -> None:
     """OB-1: each connection would see another database."""
     app = Todoke("sqlite://", settings=Settings(environment={}))
     app.migrate()
-    with pytest.raises(InvalidOption, match="a worker needs a database file"):
+    with pytest.raises(InvalidOption, match="a worker needs a file"):
         async with running(start(app, "embedded")):
             pass
 

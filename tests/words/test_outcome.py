@@ -25,7 +25,7 @@ def test_a_wait_without_a_unit_is_refused(outcome: type[Retry]) -> None:
 
 def test_a_moment_without_a_zone_is_refused() -> None:
     """design 14"""
-    with pytest.raises(ValueError, match=r"Use datetime\.now\(UTC\)"):
+    with pytest.raises(InvalidOption, match=r"Use datetime\.now\(UTC\)"):
         Snooze(datetime(2026, 1, 1))  # noqa: DTZ001
 
 

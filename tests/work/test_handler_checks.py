@@ -112,7 +112,7 @@ def test_two_handlers_of_one_name_are_refused(app: Todoke) -> None:
 def test_a_number_without_a_unit_is_refused(app: Todoke) -> None:
     """api 3.11"""
 
-    @app.on(Placed, timeout=300)  # type: ignore[arg-type]
+    @app.on(Placed, timeout=300)  # type: ignore[call-overload, untyped-decorator]
     def send(event: Placed) -> None: ...
 
     assert 'a number has no unit. Write "300s" or "5m".' in refusal(app, InvalidOption)
@@ -140,7 +140,7 @@ def test_an_option_that_cannot_be_meant_is_refused(
 def test_a_first_parameter_of_another_event_is_refused(app: Todoke) -> None:
     """ER-1"""
 
-    @app.on(Placed)
+    @app.on(Placed)  # type: ignore[arg-type]
     def send(event: Shipped) -> None: ...
 
     assert "is registered for Placed" in refusal(app, InvalidOption)
@@ -149,7 +149,7 @@ def test_a_first_parameter_of_another_event_is_refused(app: Todoke) -> None:
 def test_a_handler_without_a_parameter_is_refused(app: Todoke) -> None:
     """ER-1"""
 
-    @app.on(Placed)
+    @app.on(Placed)  # type: ignore[arg-type]
     def send() -> None: ...
 
     assert "its first parameter takes the event" in refusal(app, InvalidOption)
@@ -176,20 +176,20 @@ def test_collected_parameters_are_refused(app: Todoke) -> None:
 def test_a_handler_of_no_event_is_refused_where_it_stands(app: Todoke) -> None:
     """ER-1"""
     with pytest.raises(InvalidOption, match="name at least one event class"):
-        app.on()
+        app.on()  # type: ignore[call-overload]
 
 
 def test_a_handler_of_something_else_is_refused_where_it_stands(app: Todoke) -> None:
     """ER-1"""
     with pytest.raises(UnknownEvent, match=re.escape("Derive its class from todoke.Event")):
-        app.on(str)  # type: ignore[arg-type]
+        app.on(str)  # type: ignore[type-var]
 
 
 def test_middleware_must_be_async(app: Todoke) -> None:
     """ER-1"""
     with pytest.raises(InvalidOption, match="must be `async def`"):
 
-        @app.middleware  # type: ignore[arg-type]
+        @app.middleware  # type: ignore[type-var]
         def timed(attempt: Attempt, call_next: Any) -> None: ...
 
 

@@ -15,6 +15,7 @@ import typer
 
 from todoke.app import Todoke
 from todoke.cli.archive import archive
+from todoke.cli.check import check
 from todoke.cli.crash_points import crash_points
 from todoke.cli.dead_letters import dead_letters
 from todoke.cli.doctor import doctor
@@ -28,7 +29,7 @@ from todoke.cli.worker.command import worker
 
 __all__ = ["main", "run"]
 
-commands = typer.Typer(
+commands: typer.Typer = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
     add_completion=False,
@@ -62,6 +63,7 @@ commands.command()(worker)
 commands.command()(status)
 commands.add_typer(events, name="events")
 commands.add_typer(dead_letters, name="dead-letters")
+commands.command()(check)
 commands.command()(doctor)
 commands.add_typer(archive, name="archive")
 commands.command()(settings)

@@ -18,7 +18,7 @@ from todoke.cli.refusal import Refused
 from todoke.cli.screen import Cell, console, counted, moment, note, say, say_json, table
 from todoke.operate import ArchiveFile
 
-archive = typer.Typer(
+archive: typer.Typer = typer.Typer(
     help="Archive old rows now; look at the archive; bring rows back.", no_args_is_help=True
 )
 

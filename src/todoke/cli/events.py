@@ -29,7 +29,7 @@ from todoke.cli.screen import (
 )
 from todoke.outbox.read import EventRecord
 
-events = typer.Typer(help="Look at events and their deliveries.", no_args_is_help=True)
+events: typer.Typer = typer.Typer(help="Look at events and their deliveries.", no_args_is_help=True)
 
 _HEADS = ["ID", "STATUS", "TYPE", "KEY", "HANDLER", "AGE"]
 

@@ -52,10 +52,6 @@ def reachable(app: Todoke) -> Iterator[None]:
         if not app.database.is_lost(error):
             raise
         raise Refused(unreachable(app, error)) from error
-    except ModuleNotFoundError as error:
-        if error.name != "psycopg":
-            raise
-        raise Refused("PostgreSQL needs a driver: pip install 'todoke[postgres]'.") from error
 
 
 def unreachable(app: Todoke, error: DBAPIError) -> str:

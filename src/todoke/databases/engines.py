@@ -8,6 +8,7 @@ from sqlalchemy import URL, Engine
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from todoke.database import Database
+from todoke.databases.extras import named_extra
 from todoke.databases.pool import leave_to_parent
 from todoke.databases.sqlite import in_memory
 from todoke.errors import InvalidOption
@@ -22,7 +23,11 @@ class Engines:
     """
 
     def __init__(
-        self, database: Database, address: Address, given: Engine | None, *, slots: int
+        self,
+        database: Database,
+        address: Address,
+        given: Engine | None,
+        slots: Callable[[], int],
     ) -> None:
         self._database, self._address, self._given, self._slots = database, address, given, slots
         self._made: dict[str, tuple[URL, Engine]] = {}
@@ -55,7 +60,8 @@ class Engines:
             )
         made = self._made_async.get(name)
         if made is None or made[0] != url:
-            engine = self._database.async_engine(url, max(16, self._slots))
+            with named_extra():
+                engine = self._database.async_engine(url, max(16, self._slots()))
             leave_to_parent(engine.sync_engine)
             made = self._made_async[name] = (url, engine)
         return made[1]
@@ -78,7 +84,8 @@ class Engines:
     def _make(self) -> Engine:
         if self._given is not None:
             return self._database.adopt(self._given)
-        engine = self._database.engine(self._address(), pool_size=self._slots + 1)
+        with named_extra():
+            engine = self._database.engine(self._address(), pool_size=self._slots() + 1)
         return leave_to_parent(engine)
 
     def _make_agents(self) -> Engine:

@@ -38,6 +38,7 @@ from todoke.database import MARIADB, Database, Moment
 from todoke.databases.pool import try_after_a_rest
 from todoke.writing import Execute
 
+_NO_TABLE = 1146
 # lock wait time-out, deadlock, row changed since it was read
 _PASSING = {1205, 1213, 1020}
 # 0 is the driver's word for a connection that it has closed already.
@@ -60,7 +61,7 @@ class MariaDb(Database):
     kind = "mariadb"
     returns_updates = False
     partial_indexes = False
-    shortest_poll = 0.02
+    shortest_poll: float = 0.02
     lanes_at_once = 16
     lanes_are_one_parameter = False
 
@@ -176,6 +177,9 @@ class MariaDb(Database):
         return isinstance(error, DBAPIError) and (
             error.connection_invalidated or code_of(error) in _AWAY
         )
+
+    def lacks_table(self, error: BaseException) -> bool:
+        return error.args[:1] == (_NO_TABLE,)
 
     def passes(self, error: BaseException) -> bool:
         return isinstance(error, DBAPIError) and code_of(error) in _PASSING

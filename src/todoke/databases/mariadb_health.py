@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -96,7 +96,7 @@ _DURABLE = (
 
 class MariaDbHealth(Health):
     def __init__(self) -> None:
-        self.checks = (
+        self.checks: Sequence[Check] = (
             Check("server", _server),
             Check("durability", _durability),
             Check("limits", _limits),

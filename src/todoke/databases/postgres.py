@@ -39,6 +39,7 @@ from todoke.databases.postgres_direct import DRIVER, Direct, keep_to_indexes
 from todoke.writing import Copier, Execute
 
 # serialization_failure, deadlock_detected, lock_not_available
+_NO_TABLE = "42P01"
 _PASSING = {"40001", "40P01", "55P03"}
 # Classes: connection exception, insufficient resources, operator intervention, system error.
 _AWAY = ("08", "53", "57", "58")
@@ -187,6 +188,9 @@ class Postgres(Database):
         state = getattr(error.orig, "sqlstate", None) or ""
         away = isinstance(error, OperationalError) and (not state or state.startswith(_AWAY))
         return error.connection_invalidated or (away and state != _CANCELLED)
+
+    def lacks_table(self, error: BaseException) -> bool:
+        return getattr(error, "sqlstate", None) == _NO_TABLE
 
     def passes(self, error: BaseException) -> bool:
         return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _PASSING

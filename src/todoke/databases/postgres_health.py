@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -105,7 +105,7 @@ _TIMEOUTS = {
 
 class PostgresHealth(Health):
     def __init__(self) -> None:
-        self.checks = (
+        self.checks: Sequence[Check] = (
             Check("server", _server),
             Check("durability", _durability),
             Check("limits", _limits),

@@ -140,6 +140,9 @@ class Sqlite(Database):
         # A mistake in a statement is an OperationalError here, too: SQLITE_ERROR.
         return super().is_lost(error) and _code(error) != sqlite3.SQLITE_ERROR
 
+    def lacks_table(self, error: BaseException) -> bool:
+        return isinstance(error, sqlite3.Error) and "no such table" in str(error)
+
     def passes(self, error: BaseException) -> bool:
         return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 

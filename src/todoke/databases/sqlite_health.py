@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sqlalchemy import text
@@ -33,7 +33,7 @@ _DURABLE = (
 
 class SqliteHealth(Health):
     def __init__(self) -> None:
-        self.checks = (
+        self.checks: Sequence[Check] = (
             Check("server", _server),
             Check("durability", _durability),
             Check("log", _log),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -34,7 +34,7 @@ Ring = Callable[[Connection, Collection[str]], None]
 class DeadLetters:
     """One list for all sources; sync and async handles alike."""
 
-    where = staticmethod(where)
+    where: Final = staticmethod(where)
 
     def __init__(
         self,

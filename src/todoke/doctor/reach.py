@@ -13,7 +13,7 @@ from todoke.databases import schema
 from todoke.databases.bells import ear_for
 from todoke.databases.health import Patient
 from todoke.databases.sqlite import in_memory, missing_file
-from todoke.errors import SchemaOutdated
+from todoke.errors import MissingDriver, SchemaOutdated
 from todoke.finding import Finding, bad, lasting, ok, warn
 
 if TYPE_CHECKING:
@@ -29,10 +29,8 @@ def reach(app: Todoke) -> Finding:
     try:
         with app.engine.connect():
             took = app.clock.monotonic() - start
-    except ModuleNotFoundError as error:
-        extra = {"postgresql": "postgres", "mariadb": "mariadb"}.get(app.database.kind, "")
-        remedy = f"pip install 'todoke[{extra}]'"
-        return bad("database", f"{place} needs a driver: there is no {error.name}", remedy)
+    except MissingDriver as error:
+        return bad("database", f"{place} needs a driver: there is no {error.driver}", error.remedy)
     except SQLAlchemyError as error:
         remedy = "Start it, or correct database.url; `todoke settings` shows where that came from."
         return bad("database", f"{place} cannot be reached: {why(error)}", remedy)

@@ -8,7 +8,8 @@ the INSERT runs at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import UUID
@@ -19,9 +20,17 @@ from sqlalchemy import Connection
 from todoke import codec, crash
 from todoke.bell import Hints
 from todoke.clock import Clock
-from todoke.database import Database
+from todoke.database import Database, of_driver
+from todoke.databases import schema
 from todoke.duration import Duration, duration
-from todoke.errors import InvalidEvent, Oversized, UnknownEvent, Unserialisable
+from todoke.errors import (
+    InvalidEvent,
+    InvalidOption,
+    Oversized,
+    SchemaOutdated,
+    UnknownEvent,
+    Unserialisable,
+)
 from todoke.hint import hint_of
 from todoke.identity import Identities
 from todoke.message import Event, Message
@@ -48,7 +57,9 @@ class Outbox:
         max_bytes: int,
         ring: Ring = lambda _connection, _hints: None,
     ) -> None:
-        self.table, self.database, self._ring = table, database, ring
+        self.table: WorkTable = table
+        self.database: Database = database
+        self._ring = ring
         self._identities, self._max_bytes = identities, max_bytes
         self._inserts = Inserts(table, database)
 
@@ -59,6 +70,7 @@ class Outbox:
         for event in events:
             if not isinstance(event, Event):
                 raise UnknownEvent(event)
+        _check_headers(headers)
         now, trace = self.database.clock.now(), _trace_context(headers)
         drawn = self._identities.draw_many(len(events))
         return [
@@ -102,8 +114,20 @@ class Outbox:
         """Write rows on a SQLAlchemy Connection, and ring after its commit."""
         copier = self.database.copier(connection)
         writing = self.writing(rows, copies=copier is not None)
-        if hints := run(writing, perform_on(connection, copier)):
+        with self.tables():
+            hints = run(writing, perform_on(connection, copier))
+        if hints:
             self._ring(connection, hints)
+
+    @contextmanager
+    def tables(self) -> Iterator[None]:
+        """For what writes into them, by whatever driver: says so if they are missing."""
+        try:
+            yield
+        except Exception as error:
+            if self.database.lacks_table(of_driver(error)):
+                raise SchemaOutdated(None, schema.REVISION) from error
+            raise
 
     def writing(self, rows: Sequence[Row], *, copies: bool) -> Writing[Hints]:
         """Few INSERTs, of all that are due now and of all that are due later.
@@ -158,9 +182,21 @@ def _wait(delay: Duration | datetime | None, clock: Clock) -> float:
         return 0.0
     if isinstance(delay, datetime):
         if delay.tzinfo is None:
-            raise InvalidEvent(f"publish(delay={delay!r}): a time without a zone. Use UTC.")
+            raise InvalidEvent(
+                f"publish(delay={delay}): a time without a zone. Use datetime.now(UTC)."
+            )
         return max(0.0, (delay - clock.now()) / timedelta(seconds=1))
     return duration(delay, "delay").total_seconds()
+
+
+def _check_headers(headers: Mapping[str, str] | None) -> None:
+    if headers is not None and not isinstance(headers, Mapping):
+        raise InvalidOption("publish(headers)", type(headers).__name__, "pass a mapping.")
+    for name, value in (headers or {}).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidOption(
+                "publish(headers)", name, f"is {type(value).__name__}: write both as text."
+            )
 
 
 def _trace_context(headers: Mapping[str, str] | None) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from todoke.bell import Bell
+from todoke.errors import InvalidOption
 from todoke.message import Event
 from todoke.outbox.connection import Write
 from todoke.outbox.handle import AsyncTx, Handles, SyncTx
@@ -39,6 +40,9 @@ class Publishing:
     def many(
         self, tx: SyncTx | AsyncTx, events: Iterable[Event], context: str, **options: Any
     ) -> Any:
+        if isinstance(events, Event):
+            name = type(events).__name__
+            raise InvalidOption("publish_all", name, "it takes many. Write [event], or `publish`.")
         messages = self._outbox.messages(list(events), context)
         rows = self._outbox.rows(messages, **options)
         return self._give(tx, rows, messages, "publish_all")

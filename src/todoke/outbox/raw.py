@@ -35,7 +35,8 @@ class RawConnections:
         if driver.commits_by_itself(connection):
             raise NotInTransaction(call, driver.name, driver.remedy)
         writing = self._outbox.writing(rows, copies=isinstance(driver, Copies))
-        hints = run(writing, partial(self._perform, driver, connection))
+        with self._outbox.tables():
+            hints = run(writing, partial(self._perform, driver, connection))
         self._ring(driver, connection, hints)
 
     def promised(
@@ -58,7 +59,8 @@ class RawConnections:
         if await driver.commits_by_itself(connection):
             raise NotInTransaction(call, driver.name, driver.remedy)
         writing = self._outbox.writing(rows, copies=isinstance(driver, Copies))
-        hints = await run_async(writing, partial(self._perform, driver, connection))
+        with self._outbox.tables():
+            hints = await run_async(writing, partial(self._perform, driver, connection))
         self._ring(driver, connection, hints)
 
     def _check_place(self, address: URL | None, connection: Any, call: str) -> None:

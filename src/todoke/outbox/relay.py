@@ -50,7 +50,7 @@ class Relay:
         self._handlers, self._registers, self._living = handlers, registers, living
         self._refresh = refresh
         self._desk, self._land, self._grace = desk, land, grace
-        self.in_place = InPlace(has_deliveries, in_hand)
+        self.in_place: InPlace = InPlace(has_deliveries, in_hand)
         self._as_of: Mapping[UUID, Service] | None = None
         self._known: dict[tuple[str, str], dict[str, str]] = {}
 

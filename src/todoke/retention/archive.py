@@ -37,7 +37,7 @@ class Archive:
         retention: Callable[[], Retention],
         draw: Callable[[], object],
     ) -> None:
-        self.kinds = {
+        self.kinds: dict[str, Kind] = {
             **{table.source: Kind(table.source, table.history, "settled_at") for table in tables},
             LETTER: Kind(LETTER, letters, "died_at"),
         }

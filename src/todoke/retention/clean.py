@@ -54,10 +54,11 @@ class Cleaning:
         *,
         chunk: int = CHUNK,
     ) -> None:
-        self.database, self._chunk = database, chunk
+        self.database: Database = database
+        self._chunk = chunk
         # Where one transaction writes at a time, the others get their turn in between.
-        self.breath = _BREATH if database.one_writer else 0.0
-        self.removals = [_Removal(due, database, writer) for due in dues]
+        self.breath: float = _BREATH if database.one_writer else 0.0
+        self.removals: list[_Removal] = [_Removal(due, database, writer) for due in dues]
 
     def clean(self, connection: Connection, removal: _Removal) -> Cleaned:
         """One chunk at most."""
@@ -98,7 +99,8 @@ class _Removal:
     """Takes chosen rows of one table out, into the archive if there is one."""
 
     def __init__(self, due: Due, database: Database, writer: Writer | None) -> None:
-        self.due, self._database, self._writer = due, database, writer
+        self.due: Due = due
+        self._database, self._writer = database, writer
         self._passed = False
         table = due.kind.table
         locked = (_among(due.kind, database), due.still)

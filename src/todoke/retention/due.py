@@ -85,10 +85,13 @@ class Settled(_Walk):
     """History rows older than a period, unless they have a date of their own."""
 
     def __init__(self, kind: Kind, database: Database, seconds: float) -> None:
-        self.kind, self.values = kind, {"cutoff": -seconds}
+        self.kind: Kind = kind
+        self.values: dict[str, float] = {"cutoff": -seconds}
         history = kind.table
         cutoff = database.once(database.after("cutoff"))
-        self.still = and_(history.c.expires_at.is_(None), history.c.settled_at <= cutoff)
+        self.still: ColumnElement[bool] = and_(
+            history.c.expires_at.is_(None), history.c.settled_at <= cutoff
+        )
         self._look = (
             select(
                 history.c.id,
@@ -123,16 +126,23 @@ class _Indexed:
 
     walks = False
 
-    kind: Kind
-    still: ColumnElement[bool]
-    values: dict[str, float]
-    by: ColumnElement[Any]
+    def __init__(
+        self,
+        kind: Kind,
+        still: ColumnElement[bool],
+        values: dict[str, float],
+        by: ColumnElement[Any],
+    ) -> None:
+        self.kind: Kind = kind
+        self.still: ColumnElement[bool] = still
+        self.values: dict[str, float] = values
+        self._by = by
 
     def restart(self) -> None:
         pass
 
     def find(self, connection: Connection, most: int) -> Found:
-        rows = select(self.kind.table.c.id).where(self.still).order_by(self.by).limit(most)
+        rows = select(self.kind.table.c.id).where(self.still).order_by(self._by).limit(most)
         ids = connection.execute(rows, self.values).scalars().all()
         return Found(ids, more=len(ids) == most)
 
@@ -145,19 +155,19 @@ class Expired(_Indexed):
     """History rows past their own date."""
 
     def __init__(self, kind: Kind, database: Database) -> None:
-        self.kind, self.values, self.by = kind, {}, kind.table.c.expires_at
-        self.still = kind.table.c.expires_at <= database.once(database.now)
+        expires_at = kind.table.c.expires_at
+        super().__init__(kind, expires_at <= database.once(database.now), {}, expires_at)
 
 
 class Closed(_Indexed):
     """Dead letters that were redriven or resolved longer ago than a period."""
 
     def __init__(self, kind: Kind, database: Database, seconds: float) -> None:
-        self.kind, self.values, self.by = kind, {"cutoff": -seconds}, kind.table.c.closed_at
         closed_at = kind.table.c.closed_at
-        self.still = and_(
+        still = and_(
             closed_at <= database.once(database.after("cutoff")), _no_later_date(kind, database)
         )
+        super().__init__(kind, still, {"cutoff": -seconds}, closed_at)
 
 
 class Open(_Walk):
@@ -166,9 +176,11 @@ class Open(_Walk):
     def __init__(
         self, kind: Kind, database: Database, seconds: float, followers: Followers
     ) -> None:
-        self.kind, self.values, self._followers = kind, {"cutoff": -seconds}, followers
+        self.kind: Kind = kind
+        self.values: dict[str, float] = {"cutoff": -seconds}
+        self._followers = followers
         letters = kind.table
-        self.still = and_(
+        self.still: ColumnElement[bool] = and_(
             letters.c.closed_at.is_(None),
             letters.c.died_at <= database.once(database.after("cutoff")),
             _no_later_date(kind, database),

@@ -37,7 +37,8 @@ class FaultyLine:
         self._is_cut, self._pause = False, 0.0
         self._to_lose: re.Pattern[bytes] | None = None
         self._flows: asyncio.Event
-        self.host, self.port = "127.0.0.1", 0
+        self.host: str = "127.0.0.1"
+        self.port: int = 0
         self.lost = 0
         """Replies that were lost so far."""
 

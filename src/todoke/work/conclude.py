@@ -17,6 +17,7 @@ from todoke.errors import (
     InvalidEvent,
     PermanentError,
     TransientError,
+    UndeclaredEvent,
 )
 from todoke.identity import screaming
 from todoke.message import Event
@@ -60,6 +61,11 @@ class Conclusions:
         )
 
     def then(self, events: Sequence[Event], handler: Handler, item: Item) -> Then | None:
+        """What is still to be written as the message is settled: the events, as rows."""
+        for event in events:
+            if handler.publishes is not None and type(event) not in handler.publishes:
+                known = [one.__name__ for one in handler.publishes]
+                raise UndeclaredEvent(handler.where, type(event).__name__, known)
         return self._publish(events, handler, item) if events else None
 
     def settle(
@@ -110,7 +116,7 @@ class Conclusions:
         if not isinstance(event, Event):
             return Dead(item, failure)
         try:
-            then = self._publish([event], handler, item)
+            then = self.then([event], handler, item)
         except InvalidEvent as wrong:
             return Dead(item, describe(wrong, "permanent"))
         return Processed(item, note=f"{failure.code}: {failure.message}", then=then)

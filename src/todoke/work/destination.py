@@ -73,9 +73,10 @@ class Destination:
     """
 
     def __init__(self, bounds: Bounds, rows: DestinationRows, slots: SlotRows, clock: Clock):
-        self.bounds, self.name = bounds, bounds.destination
+        self.bounds: Bounds = bounds
+        self.name: str = bounds.destination
         self._rows, self._slots, self._clock = rows, slots, clock
-        self.is_open = False
+        self.is_open: bool = False
         """Calls that have not begun are to be handed back; never true for this process's probe."""
         self._known_open = False
         self._probing = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
@@ -20,6 +20,8 @@ from todoke.work.attempt import Attempt
 from todoke.work.strand import DEFAULT_QUEUE, stream_name
 
 OnCrash: TypeAlias = Literal["retry", "ask"]
+Answer: TypeAlias = Outcome | Event | Sequence[Event] | None
+"""What a handler may answer: an outcome, events to publish, or nothing."""
 CallNext: TypeAlias = Callable[[Attempt], Coroutine[Any, Any, Outcome]]
 Middleware: TypeAlias = Callable[[Attempt, CallNext], Coroutine[Any, Any, Outcome]]
 Classifier: TypeAlias = ErrorClass | Callable[[Any], ErrorClass]
@@ -81,13 +83,41 @@ def place(function: Callable[..., Any]) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
 
 
+def check_function(function: Any, owner: str) -> None:
+    """A handler is a function that returns: what yields, or is a class, would never run."""
+    if isinstance(function, type) or not callable(function):
+        name = getattr(function, "__name__", type(function).__name__)
+        raise InvalidOption(owner, name, "is no function. Write it above a `def` or `async def`.")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidOption(
+            f"{owner} ({place(function)})",
+            function.__name__,
+            "a handler does not yield. Return the events it publishes, as a list.",
+        )
+
+
+def hints_of(function: Callable[..., Any], owner: str) -> dict[str, Any]:
+    """Its annotations as types; one that only a type checker sees is refused."""
+    try:
+        return get_type_hints(function)
+    except NameError as error:
+        raise InvalidOption(
+            owner,
+            error.name,
+            "an annotation names it, and it is not there when the program runs. Import it outside "
+            "of `if TYPE_CHECKING:`.",
+        ) from error
+
+
 def parameters_of(function: Callable[..., Any], owner: str) -> list[Parameter]:
     """Every parameter with its annotation; one without is refused."""
-    hints = get_type_hints(function)
-    found = []
+    hints = hints_of(function, owner)
+    found: list[Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise InvalidOption(owner, f"*{name}", "parameters are injected one by one, by type.")
+        if found and parameter.kind is parameter.POSITIONAL_ONLY:
+            raise InvalidOption(owner, name, "is injected by name. Put the `/` before it.")
         if name not in hints and parameter.default is parameter.empty:
             raise InvalidOption(owner, name, "a parameter needs an annotation to be injected.")
         if name in hints:
@@ -107,6 +137,8 @@ def session_parameter(
     for parameter in parameters:
         if parameter.kind is (Session if is_async else AsyncSession):
             raise WrongSession(owner, is_async)
-        if parameter.kind is (AsyncSession if is_async else Session):
-            return parameter.name
-    return None
+    own = AsyncSession if is_async else Session
+    asked = [parameter.name for parameter in parameters if parameter.kind is own]
+    if len(asked) > 1:
+        raise InvalidOption(owner, asked, "one session is enough: it is one transaction.")
+    return asked[0] if asked else None

@@ -12,11 +12,12 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 from todoke.errors import InvalidOption, UnknownDependency
 from todoke.fork import after_fork
-from todoke.work.handler import Parameter, parameters_of, place
+from todoke.work.handler import Parameter, hints_of, parameters_of, place
 
 Scope = Literal["process", "attempt"]
 
@@ -37,14 +38,16 @@ class Provider:
 
 
 def provider(function: Callable[..., Any], scope: Scope, context: str | None) -> Provider:
+    if not callable(function):
+        raise InvalidOption("provide", function, "pass a function that returns or yields a value.")
     owner = f"provider {function.__name__!r} ({place(function)})"
     if scope not in ("process", "attempt"):
         raise InvalidOption(owner, scope, 'scope is "process" or "attempt".')
-    made = get_type_hints(function).get("return")
-    if made is None:
-        raise InvalidOption(owner, "->", "say by a return annotation what it provides.")
+    made = hints_of(function, owner).get("return")
     if get_origin(made) in (AsyncIterator, Iterator) or _is_generator(made):
-        made = get_args(made)[0]
+        made = next(iter(get_args(made)), None)
+    if made in (None, NoneType):
+        raise InvalidOption(owner, "->", "say by a return annotation what it provides.")
     return Provider(made, function, scope, context, tuple(parameters_of(function, owner)))
 
 
@@ -88,15 +91,21 @@ class Providers:
             if found is None:
                 raise UnknownDependency(owner, parameter.name, _name(parameter.kind), self._names())
             if found in asking:
+                ring = [*asking[asking.index(found) :], found]
+                names = " -> ".join(one.function.__name__ for one in ring)
                 raise InvalidOption(
-                    owner, parameter.name, "providers ask for each other in a ring."
+                    owner,
+                    parameter.name,
+                    f"providers ask for each other in a ring: {names}. Make one without the other.",
                 )
             self.check(found.parameters, found.context, found.where, (*asking, found))
             if found.scope == "process" and self.needs_attempt_scope(
                 found.parameters, found.context
             ):
                 raise InvalidOption(
-                    found.where, "process", "it asks for a value that lives for one attempt only."
+                    found.where,
+                    "process",
+                    'it asks for what lives for one attempt only. Say scope="attempt" here, too.',
                 )
 
     def needs_attempt_scope(self, parameters: Iterable[Parameter], context: str | None) -> bool:

@@ -53,7 +53,7 @@ class Intake:
         self._next_balance = self._next_look_around = self._next_suspect_search = _AT_ONCE
         self._rings: deque[frozenset[str]] = deque()
         self._was_rung = False
-        self.seconds_each = 1.0
+        self.seconds_each: float = 1.0
         self.unsure_of: UUID | None = None
         """Whose claim got no answer: it may have taken rows that nobody here knows of."""
         self.probes: set[tuple[str, int]] = set()

@@ -66,7 +66,8 @@ class RowLeases:
         seconds: float,
         *free: Callable[[Connection, UUID], object],
     ) -> None:
-        self.seconds, self._free = seconds, free
+        self.seconds: float = seconds
+        self._free = free
         me = workers.c.id == bindparam("me", type_=UNIQUE_ID)
         self._renew = (
             update(workers)

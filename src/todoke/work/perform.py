@@ -58,7 +58,7 @@ class Performer:
         self._database, self._conclusions = database, conclusions
         self._providers, self._holds_lease = providers, holds_lease
         # Where one transaction writes at a time, sessions queue up here instead of spinning there.
-        self.queues_up = database.one_writer
+        self.queues_up: bool = database.one_writer
         self._writing = threading.Lock()
         self._deadlines = Deadlines()
         self._away_until = 0.0

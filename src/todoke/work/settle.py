@@ -89,7 +89,8 @@ class Settling:
         holds: Holds,
         fate: Fate,
     ) -> None:
-        self.table, self.holds = table, holds
+        self.table: WorkTable = table
+        self.holds: Holds = holds
         self._bury, self._fate = bury, fate
         self._move = _Move(table, database)
         self._later = _later(table, database)

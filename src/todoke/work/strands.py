@@ -22,7 +22,7 @@ class Strands:
     def __init__(self, settling: Settling, lanes: Lanes) -> None:
         self._settling, self._lanes = settling, lanes
         self._source = settling.table.source
-        self.runs = Runs()
+        self.runs: Runs = Runs()
         self._to_pass_on: list[Item] = []
 
     @property

@@ -38,7 +38,7 @@ class Source:
     has_destinations: bool = False
 
     def __post_init__(self) -> None:
-        self.name = self.settling.table.source
+        self.name: str = self.settling.table.source
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,8 @@ class Worker:
         self._to_start: list[Call] = []
         self._lonely: tuple[str, int] | None = None
         self._next_look_at_hung = 0.0
-        self.stopping = False
-        self.hung = 0
+        self.stopping: bool = False
+        self.hung: int = 0
 
     def tick(self, connection: Connection) -> float:
         """One round; answers how long to rest unless woken."""

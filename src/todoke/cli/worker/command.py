@@ -82,8 +82,7 @@ def _require_effect(app: Todoke, wishes: Mapping[str, str | None]) -> None:
 
 def _require_known(app: Todoke) -> None:
     """A misspelt context would make a worker that does nothing."""
-    known = {context.name for context in app.contexts}
-    known |= {kind.partition("/")[0] for kind in app.handlers.registers} - {"*"}
+    known = app.context_names
     for name in app.settings.contexts or ():
         if name not in known:
             raise Refused(

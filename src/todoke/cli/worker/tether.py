@@ -26,7 +26,7 @@ class Tether:
         self._socket = socket.socket(fileno=descriptor)
         # Whatever a handler starts must not hold our end.
         self._socket.set_inheritable(False)
-        self.patience = 10.0
+        self.patience: float = 10.0
 
     def watch(self) -> None:
         """From now on, end when the supervisor does."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import URL
 
@@ -23,12 +23,12 @@ class Django(SyncDriver):
     """Statements go through Django's cursors, so that its query log and its hooks see them."""
 
     name = "a Django connection"
-    paramstyle = "format"
+    paramstyle: ClassVar[str | None] = "format"
     remedy = "Wrap the call in `with transaction.atomic():`."
 
     def __init__(self, vendor: str) -> None:
         # Oracle has no dialect here, and is refused as another database.
-        self.dialect = _DIALECTS.get(vendor, "sqlite+pysqlite")
+        self.dialect: str = _DIALECTS.get(vendor, "sqlite+pysqlite")
 
     def address(self, connection: Any) -> URL | None:
         return address_of(connection)

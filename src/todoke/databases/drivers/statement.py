@@ -15,7 +15,7 @@ class Prepared:
 
     def __init__(self, statement: Any, columns: list[str] | None, dialect: Dialect) -> None:
         compiled = statement.compile(dialect=dialect, column_keys=columns)
-        self.text = str(compiled)
+        self.text: str = str(compiled)
         named = {name: bound for bound, name in compiled.bind_names.items()}
         self._by_place = bool(compiled.positional)
         names = compiled.positiontup if self._by_place else named
@@ -34,7 +34,9 @@ class Statements:
 
     def __init__(self, driver: Driver) -> None:
         kind = make_url(f"{driver.dialect}://").get_dialect()
-        self.dialect = kind(**({"paramstyle": driver.paramstyle} if driver.paramstyle else {}))
+        self.dialect: Dialect = kind(
+            **({"paramstyle": driver.paramstyle} if driver.paramstyle else {})
+        )
         self._prepared: dict[Any, Prepared] = {}
 
     def prepared(self, statement: Any, values: Mapping[str, Any] | None = None) -> Prepared:

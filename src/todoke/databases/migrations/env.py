@@ -1,10 +1,14 @@
 """Alembic's entry: runs the revisions on the connection todoke hands in, or prints them."""
 
+from typing import Any
+
 from alembic import context
 
-given = context.config.attributes
-database = given["database"]
-options = {
+from todoke.database import Database
+
+given: dict[str, Any] = context.config.attributes
+database: Database = given["database"]
+options: dict[str, Any] = {
     "version_table": database.version_table,
     "version_table_schema": database.schema,
     "transaction_per_migration": False,

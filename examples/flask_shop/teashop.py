@@ -50,11 +50,15 @@ def create_web() -> Flask:
     web = Flask(__name__)
     web.config["SHELF"] = "counter"
     install(web, app)
-    web.teardown_appcontext(lambda error: session.remove())
+    web.teardown_appcontext(let_go)
     web.add_url_rule("/orders", view_func=place, methods=["POST"])
     web.add_url_rule("/orders/<int:order_id>", view_func=show)
     web.cli.add_command(create_tables)
     return web
+
+
+def let_go(_error: BaseException | None) -> None:
+    session.remove()
 
 
 def place() -> tuple[dict[str, Any], int]:

@@ -50,7 +50,7 @@ check: test-environment ## format, lint, types, import rules and house rules
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/pyright
 	$(BIN)/lint-imports
-	$(PYTEST) tests/house
+	@exec env $(IN_MEMORY) $(PYTEST) tests/house --numprocesses $(WORKERS) --maxprocesses 8
 
 bench: test-environment ## measure beside raw loops and peers: ARGUMENTS="drain publish --rounds 5"
 	@exec $(BIN)/python -m bench $(ARGUMENTS)

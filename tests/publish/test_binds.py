@@ -129,3 +129,15 @@ def test_a_two_phase_rollback_drops_the_event(postgres_database: str) -> None:
             session.prepare()
             session.rollback()
         assert living(app) == []
+
+
+def test_a_raw_connection_of_an_engine_is_its_drivers(app: Todoke) -> None:
+    """OB-1"""
+    for order, ends in ((1, "rollback"), (2, "commit")):
+        raw = app.engine.raw_connection()
+        if app.database.kind == "sqlite":
+            raw.cursor().execute("BEGIN")
+        app.publish(raw, Placed(order_id=order))
+        getattr(raw, ends)()
+        raw.close()
+    assert [row.key for row in living(app)] == ["2"]

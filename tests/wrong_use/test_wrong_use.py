@@ -14,6 +14,7 @@ from tests.application import application
 from tests.cli.project import environment
 from tests.wrong_use.building import BUILDING
 from tests.wrong_use.commands import COMMANDS, SHOP, WITH_TABLES, WrongCommand
+from tests.wrong_use.connecting import CONNECTING
 from tests.wrong_use.declaring import DECLARING
 from tests.wrong_use.injecting import INJECTING
 from tests.wrong_use.misuse import Misuse, Placed, ordering
@@ -77,7 +78,7 @@ def written(app: Todoke) -> int:
 
 def test_there_are_thirty_kinds_and_more() -> None:
     """TS-2"""
-    kinds = [*PUBLISHING, *DECLARING, *INJECTING, *BUILDING, *COMMANDS, *WITH_TABLES]
+    kinds = [*PUBLISHING, *CONNECTING, *DECLARING, *INJECTING, *BUILDING, *COMMANDS, *WITH_TABLES]
     assert len({str(one) for one in kinds}) == len(kinds) >= 30
 
 
@@ -87,6 +88,16 @@ def test_wrong_publishing_is_told_clearly_and_writes_nothing(app: Todoke, misuse
     told = refusal(app, misuse)
     assert not [word for word in misuse.words if word not in told], told
     assert written(app) == 0
+
+
+@pytest.mark.parametrize("misuse", CONNECTING, ids=str)
+def test_a_wrong_connection_is_told_clearly_and_writes_nothing(
+    plain_app: Todoke, misuse: Misuse
+) -> None:
+    """OB-1 api 3.11"""
+    told = refusal(plain_app, misuse)
+    assert not [word for word in misuse.words if word not in told], told
+    assert written(plain_app) == 0
 
 
 @pytest.mark.parametrize("misuse", [*DECLARING, *INJECTING, *BUILDING], ids=str)

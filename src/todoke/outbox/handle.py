@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol, TypeAlias
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, PoolProxiedConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 from sqlalchemy.orm import Session, scoped_session
 
@@ -72,6 +72,8 @@ class Handles:
                 connection.write(tx, outbox, rows, engine, call)
             case AsyncConnection():
                 return connection.promised(tx, outbox, rows, engine, call)
+            case PoolProxiedConnection():  # engine.raw_connection()
+                return self._give_raw(tx.driver_connection, rows, call)
             case _:
                 return self._give_raw(tx, rows, call)
         return None

@@ -21,7 +21,7 @@ from todoke.clock import Clock, SystemClock
 from todoke.context import Context
 from todoke.database import Database
 from todoke.databases import open_database
-from todoke.databases.address import address_of, settings_of
+from todoke.databases.address import address_of, is_djangos, settings_of
 from todoke.databases.bells import bell_for
 from todoke.databases.engines import Engines
 from todoke.databases.extras import named_extra
@@ -81,6 +81,7 @@ class Todoke(Context):
         self.random: Random = random or SystemRandom()
         self._given_engine = database if isinstance(database, Engine) else None
         self._address = address_of(database, self.settings)
+        self.is_djangos: bool = is_djangos(database)
         self._make_session = session
         self.contexts: list[Context] = [self]
         self._handlers: tuple[int, Handlers] | None = None
@@ -192,11 +193,12 @@ class Todoke(Context):
     def _move(self, there: Elsewhere) -> None:
         made = {name for name, one in vars(Todoke).items() if isinstance(one, cached_property)}
         self._become({name: one for name, one in vars(self).items() if name not in made})
-        self.settings = self.settings.with_values({"database.url": there.url})
-        self.clock, self.random, self._given_engine = there.clock, there.random, None
-        if self._make_session is not None:
-            self._make_session = bound(self._make_session, lambda: self.engine)
-        self._address = address_of(there.url, self.settings)
+        self.clock, self.random = there.clock, there.random
+        if there.url is not None:
+            self.settings = self.settings.with_values({"database.url": there.url})
+            self._given_engine, self._address = None, address_of(there.url, self.settings)
+            if self._make_session is not None:
+                self._make_session = bound(self._make_session, lambda: self.engine)
         self._build_rooms()
 
     def _become(self, state: Mapping[str, Any]) -> None:

@@ -15,9 +15,12 @@ from todoke.clock import Clock
 
 @dataclass(eq=False)
 class Elsewhere:
-    """An address, a clock and chance, and what an application has built for them so far."""
+    """An address, a clock and chance, and what an application has built for them so far.
 
-    url: str
+    Without an address the application stays where it is, under another clock.
+    """
+
+    url: str | None
     clock: Clock
     random: Random
     rooms: dict[str, Any] = field(default_factory=dict)

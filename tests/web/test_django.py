@@ -245,3 +245,14 @@ def test_an_application_in_another_database_is_told_of(tmp_path: Path) -> None:
     assert "todoke.W001" in shop.run("manage.py", "check")
     shop.run("manage.py", "migrate")
     assert not tables(f"sqlite:///{tmp_path / 'shop.db'}")
+
+
+def test_outside_of_djangos_tests_there_is_no_harness(tmp_path: Path) -> None:
+    """TS-1: its events would lie in the project's own database"""
+    shop = Example("django_shop", tmp_path)
+    program = (
+        "from teashop.events import app; from todoke.testing import Harness; "
+        "Harness(app).__enter__()"
+    )
+    told = shop.run("manage.py", "shell", "--command", program, ends_with=1)
+    assert "is tested within Django's own tests: `manage.py test`, or pytest-django." in told

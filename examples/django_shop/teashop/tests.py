@@ -2,8 +2,9 @@
 
 from django.test import TestCase, TransactionTestCase
 
-from teashop.events import app
+from teashop.events import OrderPlaced, app
 from teashop.models import Order
+from todoke.testing import Harness
 
 
 class Placing(TestCase):
@@ -20,4 +21,13 @@ class Reserving(TransactionTestCase):
     def test_an_order_is_reserved(self) -> None:
         self.client.post("/orders", {"article": "sencha"}, "application/json")
         app.drain()
+        self.assertEqual(Order.objects.get().status, "reserved")
+
+    def test_an_order_is_reserved_though_its_worker_died(self) -> None:
+        with Harness(app) as todoke:
+            self.client.post("/orders", {"article": "sencha"}, "application/json")
+            todoke.assert_published(OrderPlaced)
+            with todoke.crash("handler.before_start"):
+                todoke.drain()
+            todoke.drain()
         self.assertEqual(Order.objects.get().status, "reserved")

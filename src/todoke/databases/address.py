@@ -18,7 +18,7 @@ def address_of(database: object, settings: Settings) -> Address:
     if database is None or isinstance(database, str):
         url = _read(settings.database_url)
         return lambda: url
-    if not _is_djangos(database):
+    if not is_djangos(database):
         raise InvalidOption(
             "Todoke(database)",
             type(database).__name__,
@@ -54,12 +54,13 @@ def settings_of(database: object, given: Settings | None, name: str | None) -> S
 
 def _found(database: object) -> Settings:
     """What TOML says, or Django's settings under TODOKE."""
-    if not _is_djangos(database):
+    if not is_djangos(database):
         return Settings.load()
     from django.conf import settings  # noqa: PLC0415
 
     return Settings(getattr(settings, "TODOKE", None), origin="settings.TODOKE")
 
 
-def _is_djangos(database: object) -> bool:
+def is_djangos(database: object) -> bool:
+    """It is a connection of Django's."""
     return driver_of(database) is not None and hasattr(database, "vendor")

@@ -28,7 +28,7 @@ from todoke.testing.death import Death, armed
 from todoke.testing.published import fitting, instead, published
 from todoke.testing.redelivery import redeliver
 from todoke.testing.story import story
-from todoke.testing.throwaway import Tables, emptied, throwaway
+from todoke.testing.throwaway import Tables, djangos, emptied, throwaway
 from todoke.work.handler import parameters_of
 
 E = TypeVar("E", bound=Event)
@@ -40,8 +40,9 @@ class Harness:
     """`with Harness(app) as todoke:` puts an application on a database that nobody else has.
 
     Without `database` that is a SQLite file which is thrown away; an address of PostgreSQL or
-    MariaDB is migrated once and emptied before each test. `tables` are the application's own.
-    At the end the application is again as it was.
+    MariaDB is migrated once and emptied before each test. `tables` are the application's own. In a
+    Django project it is the database of Django's tests. At the end the application is again as it
+    was.
     """
 
     def __init__(self, app: Todoke, *, database: str | None = None, tables: Tables = None) -> None:
@@ -54,8 +55,7 @@ class Harness:
     def __enter__(self) -> Harness:
         if any(there.clock is self.app.clock for there in self.app.places.values()):
             raise InvalidOption("Harness", self.app.name, "it is in one already: leave that first.")
-        there = emptied(self.app, self._url, self._tables) if self._url else self._throwaway()
-        self._clock = self._ends.enter_context(there)
+        self._clock = self._ends.enter_context(self._there())
         return self
 
     def __exit__(
@@ -66,8 +66,10 @@ class Harness:
     ) -> None:
         self._ends.__exit__(kind, error, traceback)
 
-    def _throwaway(self) -> AbstractContextManager[Clock]:
-        return throwaway(self.app, self._tables)
+    def _there(self) -> AbstractContextManager[Clock]:
+        if self._url is not None:
+            return emptied(self.app, self._url, self._tables)
+        return djangos(self.app) if self.app.is_djangos else throwaway(self.app, self._tables)
 
     @property
     def clock(self) -> Clock:

@@ -80,7 +80,23 @@ def emptied(app: Todoke, url: str, tables: Tables) -> Iterator[Clock]:
         yield clock
 
 
-def _elsewhere(url: str) -> Elsewhere:
+@contextmanager
+def djangos(app: Todoke) -> Iterator[Clock]:
+    """The application on the database that Django has made for its tests, and empties."""
+    from django.test import utils  # noqa: PLC0415
+
+    if not hasattr(utils._TestState, "saved_data"):
+        raise InvalidOption(
+            "Harness",
+            app.name,
+            "an application on Django's connection is tested within Django's own tests: "
+            "`manage.py test`, or pytest-django.",
+        )
+    with _moved(app, app.places.setdefault("django", _elsewhere(None))) as clock:
+        yield clock
+
+
+def _elsewhere(url: str | None) -> Elsewhere:
     return Elsewhere(url, Clock(), Chance(0))
 
 
@@ -93,7 +109,7 @@ def _moved(app: Todoke, there: Elsewhere) -> Iterator[Clock]:
 
 
 def _folder(there: Elsewhere) -> Path:
-    return Path(str(make_url(there.url).database)).parent
+    return Path(str(make_url(str(there.url)).database)).parent
 
 
 def _fill(app: Todoke, file: Path, tables: Tables) -> None:

@@ -137,6 +137,8 @@ def test_a_subject_is_refused_or_adds_nothing(text: str) -> None:
 
 @given(address=st.from_regex(r"[!-~]{1,30}@[!-~]{1,30}\.[!-~]{2,10}", fullmatch=True))
 @example(address="=?utf-8?q?=0A?=@example.com")
+@example(address=".@0.A0")
+@example(address="a..b@example.com")
 def test_an_address_is_refused_or_is_the_only_recipient(address: str) -> None:
     """SE-4"""
     if not is_address(address):

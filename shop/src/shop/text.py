@@ -6,8 +6,9 @@ import unicodedata
 # Control characters, lone surrogates, line and paragraph separators.
 _NOT_IN_A_LINE = {"Cc", "Cs", "Zl", "Zp"}
 
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _ADDRESS = re.compile(
-    r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}"
+    rf"(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*"
     r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+"
     r"[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 )
@@ -20,7 +21,7 @@ def is_one_line(text: str) -> bool:
 def is_address(text: str) -> bool:
     """Whether mail can be sent there: the rule of HTML's e-mail field, with a domain of two parts.
 
-    `=?` is refused although the rule allows it: it begins an encoded word, and mail software
+    Dots stand only between other characters, or no mail can be written to it. `=?` is refused although the rule allows it: it begins an encoded word, and mail software
     decodes those, line breaks included.
     """
     return len(text) <= 254 and "=?" not in text and _ADDRESS.fullmatch(text) is not None

@@ -21,7 +21,8 @@ def is_one_line(text: str) -> bool:
 def is_address(text: str) -> bool:
     """Whether mail can be sent there: the rule of HTML's e-mail field, with a domain of two parts.
 
-    Dots stand only between other characters, or no mail can be written to it. `=?` is refused although the rule allows it: it begins an encoded word, and mail software
-    decodes those, line breaks included.
+    Dots stand only between other characters, or no mail can be written to it. `=?` is refused
+    although the rule allows it: it begins an encoded word, and mail software decodes those, line
+    breaks included.
     """
     return len(text) <= 254 and "=?" not in text and _ADDRESS.fullmatch(text) is not None

@@ -137,7 +137,10 @@ def install_locked(purpose: str) -> None:
     packages = sum("==" in line for line in lock.read_text().splitlines())
     say(f"installing up to {packages} packages for {purpose}")
     download = ("--retries", "5", "--timeout", "60")
-    pip_with_retries("install", "--require-hashes", *download, "--requirement", str(lock))
+    # The lock is complete. Asked for dependencies, pip stumbles over one with an extra, such as
+    # psycopg[pool], as soon as there is a newer release than the locked one.
+    wanted = ("--require-hashes", "--no-deps", "--requirement", str(lock))
+    pip_with_retries("install", *download, *wanted)
 
 
 def install_ours() -> None:

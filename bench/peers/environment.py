@@ -21,7 +21,7 @@ def install() -> dict[str, str]:
         if not STAMP.is_file() or STAMP.read_text() != LOCK.read_text():
             subprocess.run([sys.executable, "-m", "venv", str(FOLDER)], check=True)
             pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, "--require-hashes", "-r", str(LOCK)], check=True)
+            subprocess.run([*pip, "--require-hashes", "--no-deps", "-r", str(LOCK)], check=True)
             STAMP.write_text(LOCK.read_text())
     except (OSError, subprocess.SubprocessError) as error:
         return dict.fromkeys(PEERS, f"could not be installed: {error}")

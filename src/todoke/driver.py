@@ -70,6 +70,20 @@ class SyncDriver(Driver):
     ) -> None: ...
 
 
+class CursorDriver(SyncDriver):
+    """As most have it: a statement runs on a cursor."""
+
+    def execute(self, connection: Any, statement: str, parameters: Parameters) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+
+    def execute_many(
+        self, connection: Any, statement: str, parameters: Sequence[Parameters]
+    ) -> None:
+        with connection.cursor() as cursor:
+            cursor.executemany(statement, parameters)
+
+
 class Watching(ABC):
     """Can keep an eye on a connection on which a publication waits to be awaited."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from sqlalchemy import URL
 
 from todoke.bell import Bell, Hints
-from todoke.driver import Parameters, SyncDriver
+from todoke.driver import CursorDriver
 
 _DIALECTS = {
     "postgresql": "postgresql+psycopg",
@@ -19,7 +19,7 @@ _DIALECTS = {
 _DJANGOS = frozenset({"isolation_level", "server_side_binding", "assume_role", "pool"})
 
 
-class Django(SyncDriver):
+class Django(CursorDriver):
     """Statements go through Django's cursors, so that its query log and its hooks see them."""
 
     name = "a Django connection"
@@ -40,16 +40,6 @@ class Django(SyncDriver):
         # Without an atomic block Django does not tell of commits: workers poll.
         if connection.in_atomic_block:
             connection.on_commit(lambda: bell.ring(hints), robust=True)
-
-    def execute(self, connection: Any, statement: str, parameters: Parameters) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(statement, parameters)
-
-    def execute_many(
-        self, connection: Any, statement: str, parameters: Sequence[Parameters]
-    ) -> None:
-        with connection.cursor() as cursor:
-            cursor.executemany(statement, parameters)
 
 
 def address_of(connection: Any) -> URL:

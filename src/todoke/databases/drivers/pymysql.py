@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import URL
 
-from todoke.driver import Parameters, SyncDriver
+from todoke.driver import CursorDriver
 
 _IN_TRANSACTION = 1  # of the status that the server sends along with each answer
 
 
-class PyMySql(SyncDriver):
+class PyMySql(CursorDriver):
     name = "a PyMySQL connection"
     dialect = "mariadb+pymysql"
     remedy = "Call `conn.begin()` before, or connect without `autocommit=True`."
@@ -25,13 +24,3 @@ class PyMySql(SyncDriver):
     def commits_by_itself(self, connection: Any) -> bool:
         begun = connection.server_status & _IN_TRANSACTION
         return bool(connection.get_autocommit()) and not begun
-
-    def execute(self, connection: Any, statement: str, parameters: Parameters) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(statement, parameters)
-
-    def execute_many(
-        self, connection: Any, statement: str, parameters: Sequence[Parameters]
-    ) -> None:
-        with connection.cursor() as cursor:
-            cursor.executemany(statement, parameters)

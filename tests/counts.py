@@ -34,7 +34,7 @@ SMALL = Counts(
     followers=10_000,
     crowd=20_000,
     drained=10_000,
-    due=1_000,
+    due=3_000,
     away_seconds=3,
     examples=100,
 )

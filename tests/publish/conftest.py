@@ -9,6 +9,9 @@ from sqlalchemy import text
 
 from tests.application import application
 from tests.publish.desks import DATABASES, OF_SQLALCHEMY, Desk
+from tests.servers.mariadb import MariaDbServer
+from tests.servers.migrated import copied_mariadb
+from tests.servers.postgres import PostgresServer
 from todoke import Todoke
 
 Place = tuple[str, type[Desk] | None]
@@ -34,10 +37,28 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 @pytest.fixture
 def app(request: pytest.FixtureRequest, place: Place) -> Iterator[Todoke]:
-    with application(str(request.getfixturevalue(f"{place[0]}_copy"))) as app:
+    """On SQLite a copy for each test; on a server, where that takes longer, one that is emptied."""
+    name = place[0]
+    database = "sqlite_copy" if name == "sqlite" else f"one_{name}"
+    with application(str(request.getfixturevalue(database))) as app:
         with app.engine.begin() as connection:
+            for table in reversed(app.metadata.sorted_tables):
+                connection.execute(table.delete())
+            connection.execute(text("DROP TABLE IF EXISTS orders"))
             connection.execute(text("CREATE TABLE orders (id INTEGER PRIMARY KEY, seen INTEGER)"))
         yield app
+
+
+@pytest.fixture(scope="session")
+def one_postgres(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
+    with postgres_server.database(migrated_postgres) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def one_mariadb(mariadb_server: MariaDbServer, migrated_mariadb: str) -> Iterator[str]:
+    with copied_mariadb(mariadb_server, migrated_mariadb) as url:
+        yield url
 
 
 @pytest.fixture

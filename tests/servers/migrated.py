@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -54,10 +54,16 @@ def postgres_copy(postgres_server: PostgresServer, migrated_postgres: str) -> It
 
 @pytest.fixture
 def mariadb_copy(mariadb_server: MariaDbServer, migrated_mariadb: str) -> Iterator[str]:
-    with mariadb_server.database() as url:
-        with mariadb_server.connection() as connection:
+    with copied_mariadb(mariadb_server, migrated_mariadb) as url:
+        yield url
+
+
+@contextmanager
+def copied_mariadb(server: MariaDbServer, template: str) -> Iterator[str]:
+    with server.database() as url:
+        with server.connection() as connection:
             connection.exec_driver_sql(f"USE {_name(url)}")
-            _copy_tables(connection, migrated_mariadb)
+            _copy_tables(connection, template)
         yield url
 
 

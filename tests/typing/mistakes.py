@@ -76,6 +76,26 @@ app.publish(Session(), Placed(order_id=1), headers={"a": 1})  # <-
 async def forgets(connection: AsyncConnection) -> None:
     app.publish(connection, Placed(order_id=1))  # <-
 """,
+    "a forgotten await on psycopg": """
+async def forgets_psycopg(pg: psycopg.AsyncConnection[Any]) -> None:
+    app.publish(pg, Placed(order_id=1))  # <-
+""",
+    "a forgotten await on asyncpg": """
+async def forgets_asyncpg(apg: asyncpg.Connection[Any]) -> None:
+    app.publish(apg, Placed(order_id=1))  # <-
+""",
+    "a forgotten await on aiosqlite": """
+async def forgets_aiosqlite(lite: aiosqlite.Connection) -> None:
+    app.publish(lite, Placed(order_id=1))  # <-
+""",
+    "an await on a driver that is not async": """
+async def awaits_sqlite(lite: sqlite3.Connection) -> None:
+    await app.publish(lite, Placed(order_id=1))  # <-
+""",
+    "a cursor instead of its connection": """
+def on_a_cursor(lite: sqlite3.Connection) -> None:
+    app.publish(lite.cursor(), Placed(order_id=1))  # <-
+""",
     "an await too much": """
 async def awaits(session: AsyncSession) -> None:
     await app.publish(session, Placed(order_id=1))  # <-

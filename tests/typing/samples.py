@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 
+import aiosqlite
+import asyncpg
+import psycopg
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
@@ -176,3 +180,16 @@ async def look_async(session: AsyncSession) -> None:
     async with app.async_session() as own:
         assert_type(own, AsyncSession)
     await app.adrain()
+
+
+def on_drivers(pg: psycopg.Connection[Any], lite: sqlite3.Connection) -> None:
+    assert_type(app.publish(pg, Placed(order_id=1)), Message[Placed])
+    assert_type(app.publish(lite, Placed(order_id=1)), Message[Placed])
+
+
+async def on_async_drivers(
+    pg: psycopg.AsyncConnection[Any], apg: asyncpg.Connection[Any], lite: aiosqlite.Connection
+) -> None:
+    assert_type(await app.publish(pg, Placed(order_id=1)), Message[Placed])
+    assert_type(await app.publish(apg, Placed(order_id=1)), Message[Placed])
+    assert_type(await app.publish(lite, Placed(order_id=1)), Message[Placed])

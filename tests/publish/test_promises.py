@@ -37,6 +37,17 @@ def published(app: Todoke) -> list[int]:
     return [int(row.key) for row in living(app)]
 
 
+async def test_what_is_not_awaited_fails_the_commit(app: Todoke, desk: Desk) -> None:
+    """OB-1: neither the change nor the event is kept"""
+    with pytest.raises(NotAwaited, match=r"publish\(Placed\) was called without `await`"):
+        async with desk.transaction() as tx:
+            await desk.execute(tx, "INSERT INTO orders (id) VALUES (1)")
+            app.publish(tx, Placed(order_id=1))
+    assert published(app) == []
+    with app.engine.connect() as connection:
+        assert connection.execute(text("SELECT id FROM orders")).all() == []
+
+
 async def test_one_that_is_kept_in_a_variable_fails_the_commit_too(app: Todoke, desk: Desk) -> None:
     """OB-1"""
     with pytest.raises(NotAwaited, match="publish_all was called without `await`"):

@@ -55,7 +55,10 @@ async def test_a_commit_rings(desk: Desk, heard: Heard) -> None:
         await desk.publish(tx, Placed(order_id=1))
         await desk.publish(tx, Placed(order_id=2))
     until(lambda: heard.rings)
-    assert set(heard.rings) == {PLACED}
+    if isinstance(desk, OF_DJANGO):  # on_commit is told of each publication by itself
+        assert set(heard.rings) == {PLACED}
+    else:
+        assert heard.rings == [PLACED]
 
 
 @every(*TELL_OF_COMMITS)

@@ -38,6 +38,7 @@ from todoke.handlers import Fate, Handlers
 from todoke.identity import Identities
 from todoke.lifespan import publishing, working
 from todoke.message import Event
+from todoke.metrics import Metrics
 from todoke.names.check import check
 from todoke.names.file import NAMES_FILE
 from todoke.outbox.handle import RawConnection
@@ -49,6 +50,7 @@ from todoke.retention.archive import Archive
 from todoke.retention.period import retention_of
 from todoke.runtime import Runtime
 from todoke.settings import Settings
+from todoke.telemetry import Tally
 from todoke.work.claim import Claims
 from todoke.work.destination import Destinations
 from todoke.work.destination_table import destination_tables
@@ -155,12 +157,17 @@ class Todoke(Context):
             self.hold_table,
             self.database,
         )
+        self.tally: Tally = Tally()
+        self.metrics: Metrics = Metrics(
+            self.tally, tables, self.claims, self.database, lambda: self.handlers
+        )
         self.outbox: Outbox = Outbox(
             self.outbox_table,
             self.database,
             self.identities,
             max_bytes=settings.number("payload.max_bytes"),
             ring=self.ring,
+            tally=self.tally,
         )
         self.publishing: Publishing = Publishing(
             self.outbox, lambda: self.engine, lambda: self.bell

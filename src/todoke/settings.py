@@ -47,6 +47,7 @@ DEFAULTS: Mapping[str, object] = {
     "retention.processed": "7d",
     "retention.inbox": None,
     "retention.dead": "14d",
+    "telemetry.prometheus": "off",
     "archive.to": None,
     "archive.format": "jsonl.zst",
 }

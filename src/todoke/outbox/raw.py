@@ -37,6 +37,7 @@ class RawConnections:
         writing = self._outbox.writing(rows, copies=isinstance(driver, Copies))
         with self._outbox.tables():
             hints = run(writing, partial(self._perform, driver, connection))
+        self._outbox.enqueued.now(rows)
         self._ring(driver, connection, hints)
 
     def promised(
@@ -61,6 +62,7 @@ class RawConnections:
         writing = self._outbox.writing(rows, copies=isinstance(driver, Copies))
         with self._outbox.tables():
             hints = await run_async(writing, partial(self._perform, driver, connection))
+        self._outbox.enqueued.now(rows)
         self._ring(driver, connection, hints)
 
     def _check_place(self, address: URL | None, connection: Any, call: str) -> None:

@@ -15,11 +15,12 @@ Then: TypeAlias = Callable[[Connection], None]
 
 @dataclass(slots=True)
 class Processed:
-    """It is done; `then` is written in the same transaction."""
+    """It is done, by a handler or by becoming deliveries; `then` is written along."""
 
     item: Item
     note: str | None = None
     then: Then | None = None
+    handled: bool = True
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ NAMES = [
 SUBMODULES = {
     "todoke.types": ["Answer", "CallNext", "Duration", "ErrorClass", "Middleware", "OnCrash"],
     "todoke.flask": ["install"],
+    "todoke.prometheus": ["MetricsCollector", "metrics_app"],
     "todoke.operate": [
         "ArchiveFile",
         "DeadLetter",

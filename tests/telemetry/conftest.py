@@ -7,8 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.application import application
+from tests.cli.conftest import plain_environment, project
 from todoke import Todoke
 from todoke.testing import Clock
+
+__all__ = ["app", "clock", "on_sqlite", "plain_environment", "project"]
 
 
 @pytest.fixture

@@ -35,13 +35,14 @@ from todoke.elsewhere import Elsewhere, bound
 from todoke.errors import InvalidOption
 from todoke.finding import Finding
 from todoke.handlers import Fate, Handlers
+from todoke.handles.kinds import RawConnection
 from todoke.identity import Identities
+from todoke.ledger.ledger import Ledger
 from todoke.lifespan import publishing, working
 from todoke.message import Event
 from todoke.metrics import Metrics
 from todoke.names.check import check
 from todoke.names.file import NAMES_FILE
-from todoke.outbox.handle import RawConnection
 from todoke.outbox.publish import Outbox
 from todoke.outbox.publishing import Publishing
 from todoke.outbox.read import Events
@@ -50,7 +51,6 @@ from todoke.retention.archive import Archive
 from todoke.retention.period import retention_of
 from todoke.runtime import Runtime
 from todoke.settings import Settings
-from todoke.telemetry import Tally
 from todoke.work.claim import Claims
 from todoke.work.destination import Destinations
 from todoke.work.destination_table import destination_tables
@@ -99,7 +99,8 @@ class Todoke(Context):
             schema=settings.text("database.schema"),
             prefix=settings.text("database.prefix"),
         )
-        self.database.prepares = settings.flag("database.prepare")
+        database = self.database
+        database.prepares = settings.flag("database.prepare")
         self.engines: Engines = Engines(
             self.database, self._address, self._given_engine, self._slots
         )
@@ -111,7 +112,17 @@ class Todoke(Context):
         self.worker_table: Table = worker_table(self.metadata, self.database)
         letters = dead_letter_tables(self.metadata, self.database)
         self.letter_table: Table = letters.letters
-        self.burial: Burial = Burial(letters, self.database, self.identities, self._name_for)
+        self.ledger: Ledger = Ledger(
+            self.metadata,
+            self.letter_table,
+            self.database,
+            settings,
+            lambda: self.engine,
+            self.identities.draw,
+        )
+        self.burial: Burial = Burial(
+            letters, self.database, self.identities, self._name_for, self.ledger.settlements.fail
+        )
         tables = [self.outbox_table, self.inbox_table]
         self.hold_table: Table = hold_table(self.metadata, self.database)
         holds = {
@@ -139,35 +150,35 @@ class Todoke(Context):
         )
         followers = Followers(tables, self.hold_table, self.database)
         self.dead_letters: DeadLetters = DeadLetters(
-            letters, tables, holds, followers, self.database, self.ring, self._check_body
+            letters,
+            tables,
+            holds,
+            followers,
+            self.database,
+            self.ring,
+            self._check_body,
+            self.ledger.settlements.reopen,
         )
         self.archive: Archive = Archive(
             tables,
             letters.letters,
+            self.ledger.table,
             followers,
             self.database,
             lambda: retention_of(self.settings, self.handlers.horizon),
             self.identities.draw,
         )
         self.events: Events = Events(
-            tables,
-            letters.letters,
-            self.worker_table,
-            self.lane_table,
-            self.hold_table,
-            self.database,
+            tables, self.letter_table, self.worker_table, self.lane_table, self.hold_table, database
         )
-        self.tally: Tally = Tally()
-        self.metrics: Metrics = Metrics(
-            self.tally, tables, self.claims, self.database, lambda: self.handlers
-        )
+        self.metrics: Metrics = Metrics(tables, self.claims, self.database, lambda: self.handlers)
         self.outbox: Outbox = Outbox(
             self.outbox_table,
             self.database,
             self.identities,
             max_bytes=settings.number("payload.max_bytes"),
             ring=self.ring,
-            tally=self.tally,
+            tally=self.metrics.tally,
         )
         self.publishing: Publishing = Publishing(
             self.outbox, lambda: self.engine, lambda: self.bell
@@ -179,8 +190,7 @@ class Todoke(Context):
     def elsewhere(self, there: Elsewhere) -> Iterator[None]:
         """For tests: be on another database, under another clock; afterwards all is as before.
 
-        What is declared stays. What was built for the other place is used again the next time.
-        """
+        What is declared stays; what was built for the other place is used again the next time."""
         before = vars(self).copy()
         if there.rooms:
             self._become(there.rooms)

@@ -74,13 +74,13 @@ class Metrics:
 
     def __init__(
         self,
-        tally: Tally,
         tables: Sequence[WorkTable],
         claims: Sequence[Claims],
         database: Database,
         handlers: Callable[[], Handlers],
     ) -> None:
-        self._tally, self._handlers = tally, handlers
+        self.tally: Tally = Tally()
+        self._handlers = handlers
         self._waits = [
             _Waits(table.live, of, database) for table, of in zip(tables, claims, strict=True)
         ]
@@ -88,7 +88,7 @@ class Metrics:
 
     def counts(self) -> list[Count]:
         """What was counted since this process began; no database is asked."""
-        found = self._tally.read()
+        found = self.tally.read()
         return [
             Count(
                 label.counted,

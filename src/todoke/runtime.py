@@ -66,7 +66,7 @@ class Runtime:
         self._app = app
         self.handlers: Handlers = app.handlers
         self.counts: Counts = Counts()
-        self._account = Account(app.tally, self.handlers.name_for)
+        self._account = Account(app.metrics.tally, self.handlers.name_for)
         self.leases: RowLeases = leases or leases_for(
             app.worker_table,
             app.database,
@@ -85,7 +85,9 @@ class Runtime:
         self.membership: Membership = Membership(
             self.leases, app.identities, self.service, app.clock, renew=renewal_of(settings)
         )
-        self.conclusions: Conclusions = Conclusions(app.clock, app.random.random, self._then)
+        self.conclusions: Conclusions = Conclusions(
+            app.clock, app.random.random, self._then, app.ledger.settlements
+        )
         self.performer: Performer = Performer(
             lambda: app.engine,
             lambda: app.engines.of_async_handlers,
@@ -244,6 +246,7 @@ class Runtime:
             app.database,
             self.handlers.followers_for,
             app.ring,
+            app.ledger.settlements.expect,
         )
         strands = Strands(outbox, lanes)
         relay = Relay(

@@ -91,14 +91,9 @@ class Metrics:
         found = self.tally.read()
         return [
             Count(
-                label.counted,
-                label.context,
-                label.type,
-                self._handler(*label[:4]),
-                label.code,
-                total,
+                counted, context, type, self._handler(counted, context, type, handler), code, total
             )
-            for label, total in sorted(found.items(), key=lambda one: tuple(map(str, one[0])))
+            for (counted, context, type, handler, code), total in sorted(found.items(), key=str)
         ]
 
     @both

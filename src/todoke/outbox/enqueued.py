@@ -38,7 +38,7 @@ class Enqueued:
 
 
 def _labels(rows: Iterable[Row]) -> Iterable[Label]:
-    return (Label("enqueued", row.shared["context"], row.shared["type"]) for row in rows)
+    return (("enqueued", row.shared["context"], row.shared["type"], None, "") for row in rows)
 
 
 def _hear(engine: Engine) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from todoke.telemetry import Counted, Label, Tally, log
 from todoke.work.item import Failure, Item
@@ -20,36 +20,31 @@ class Account:
         """A handler's own transaction has settled it."""
         self._tally.add([_sent(item)])
 
-    def of_written(self, settlements: Iterable[Settlement]) -> None:
+    def of_written(self, settlements: Sequence[Settlement]) -> None:
         """Each of them once, when its transaction is committed; none that was fenced."""
-        labels: list[Label] = []
+        labels = [_sent(one.item) for one in settlements if type(one) is Processed and one.handled]
         for one in settlements:
-            match one:
-                case Processed(item, handled=True):
-                    labels.append(_sent(item))
-                case Later(item, seconds, Failure() as failure):
-                    labels.append(self._failed("failed", item, failure))
-                    self._tell(logging.WARNING, "PENDING", item, failure, f"again in {seconds:g} s")
-                case Dead(item, failure):
-                    labels.append(self._failed("aborted", item, failure))
-                    self._tell(logging.ERROR, "DEAD", item, failure, "given up")
-        if labels:
-            self._tally.add(labels)
+            if type(one) is Later and one.failure is not None:
+                labels.append(self._failed("failed", one.item, one.failure))
+                self._tell(logging.WARNING, "PENDING", one, one.failure)
+            elif type(one) is Dead:
+                labels.append(self._failed("aborted", one.item, one.failure))
+                self._tell(logging.ERROR, "DEAD", one, one.failure)
+        self._tally.add(labels)
 
     def _failed(self, counted: Counted, item: Item, failure: Failure) -> Label:
-        return Label(counted, item.context, item.type, item.handler, self._tally.code(failure.code))
+        return counted, item.context, item.type, item.handler, self._tally.code(failure.code)
 
-    def _tell(self, level: int, status: str, item: Item, failure: Failure, end: str) -> None:
-        if not log.isEnabledFor(level):
-            return
-        handler = self._name_of(item)
+    def _tell(self, level: int, status: str, settlement: Later | Dead, failure: Failure) -> None:
+        item, handler = settlement.item, self._name_of(settlement.item)
+        again = isinstance(settlement, Later) and f"again in {settlement.seconds:g} s"
         # Not what the error said: it may hold what the message holds. `todoke events show` has it.
         log.log(
             level,
             "%s failed with %s: %s",
             handler,
             failure.code,
-            end,
+            again or "given up",
             extra={
                 "message_id": str(item.message_id),
                 "handler": handler,
@@ -61,4 +56,4 @@ class Account:
 
 
 def _sent(item: Item) -> Label:
-    return Label("sent", item.context, item.type, item.handler)
+    return "sent", item.context, item.type, item.handler, ""

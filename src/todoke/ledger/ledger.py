@@ -126,6 +126,9 @@ class Ledger:
         connection: Connection,
         *,
         key: str | None = None,
+        tenant: str | None = None,
+        caller: str | None = None,
+        operation: str | None = None,
         state: str | None = None,
         limit: int = 50,
     ) -> list[LedgerEntry]:
@@ -133,7 +136,8 @@ class Ledger:
         if state is not None and state not in STATES:
             raise InvalidOption("ledger.list(state)", state, f"one of {', '.join(STATES)}.")
         ledger = self.table
-        wanted = {"key": key, "state": state}
+        scope = {"tenant": tenant, "caller": caller, "operation": operation}
+        wanted = {"key": key, "state": state, **scope}
         chosen = [ledger.c[name] == value for name, value in wanted.items() if value is not None]
         rows = select(*(ledger.c[name] for name in FIELDS)).where(*chosen)
         newest = rows.order_by(ledger.c.accepted_at.desc(), ledger.c.id).limit(limit)

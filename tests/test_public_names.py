@@ -19,8 +19,10 @@ SUBMODULES = {
     "todoke.prometheus": ["MetricsCollector", "metrics_app"],
     "todoke.operate": [
         "Accepted",
+        "Age",
         "ArchiveFile",
         "Conflict",
+        "Count",
         "DeadLetter",
         "DestinationRecord",
         "EventRecord",

@@ -68,6 +68,7 @@ def test_an_entry_is_shown_with_its_message(worked: Project) -> None:
     """ID-1, ID-5: when it was accepted and settled, when it expires, and how its message stands."""
     told = worked.ask("ledger", "show", "light")
     assert (told["state"], len(told["digest"]), told["error_code"]) == ("succeeded", 64, None)
+    assert not [name for name in told if name.startswith("_")]
     assert told["accepted_at"] <= told["settled_at"] < told["expires_at"]
     (message,) = told["message"]
     assert (message["status"], message["attempts"], told["dead_letters"]) == ("PROCESSED", 1, [])

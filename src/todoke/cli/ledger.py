@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -31,7 +30,7 @@ from todoke.cli.screen import (
     table,
 )
 from todoke.errors import NotFound
-from todoke.ledger.entry import LedgerEntry
+from todoke.ledger.entry import FIELDS, LedgerEntry
 from todoke.outbox.read import EventRecord
 from todoke.telemetry import masked
 
@@ -137,9 +136,8 @@ def _letters(app: Todoke, connection: Connection, entry: LedgerEntry) -> list[UU
 
 
 def _summary(entry: LedgerEntry) -> dict[str, Any]:
-    told = asdict(entry) | {name: masked(getattr(entry, name)) for name in ("key", "caller")}
-    del told["response"]
-    return told
+    told = {name: getattr(entry, name) for name in FIELDS if name != "response"}
+    return told | {name: masked(told[name]) for name in ("key", "caller")}
 
 
 def _whole(

@@ -4,8 +4,8 @@ Ages are read from the database when somebody asks. What is ready lies by stream
 claim's index, the oldest first, and is read so far and no further:
 
     exact      while no lane has more rows waiting than are read of it
-    at most    beyond that: the rows that were not read are younger than those of their lane that
-               were, so the age told is never below the true one
+    at most    beyond that: the rows that were not read came later than those of their lane that
+               were, so none of them is due for longer, and the age told is not below the true one
 
 What waits for its time is not due, and what is held waits for its key: both are left out.
 """
@@ -66,7 +66,7 @@ class Age:
     """95 of 100 wait for no longer than this."""
     oldest: timedelta
     exact: bool
-    """False where so much waits that not all was read: then `p95` is at most this."""
+    """False where so much waits that not all was read: then both are at most what is told."""
 
 
 class Metrics:
@@ -116,10 +116,10 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Since when rows of one lane are due, the first of them; whether that is all."""
+    """Since when rows of one lane are due, the first of them; before when none of the rest is."""
 
     due: Sequence[datetime]
-    is_all: bool
+    rest: datetime | None
 
 
 class _Waits:
@@ -132,7 +132,7 @@ class _Waits:
             _first(live, UNORDERED, OF_MANY),
         )
         due = live.c.scheduled_at <= database.once(database.now)
-        aside = select(live.c.stream, live.c.scheduled_at).limit(OF_MANY)
+        aside = select(live.c.stream, live.c.scheduled_at, live.c.created_at).limit(OF_MANY)
         self._aside = (
             aside.where(in_state(live, SUSPECT), live.c.owner.is_(None)).order_by(
                 live.c.stream, live.c.lane, live.c.priority, live.c.id
@@ -145,18 +145,18 @@ class _Waits:
         while following := self._claims.stream_after(connection, READY, stream):
             stream = following
             rows = connection.execute(self._ready, {"of_stream": stream}).all()
-            for lane, due in _grouped(rows).items():
-                yield stream, _Part(due, len(due) < _read_of(lane))
+            for lane, of_lane in _grouped(rows).items():
+                yield stream, _part(of_lane, is_all=len(of_lane) < _read_of(lane))
         for statement in self._aside:
             rows = connection.execute(statement).all()
-            for name, due in _grouped(rows).items():
-                yield name, _Part(due, len(rows) < OF_MANY)
+            for name, of_stream in _grouped(rows).items():
+                yield name, _part(of_stream, is_all=len(rows) < OF_MANY)
 
 
 def _first(live: Table, lane: int, limit: int) -> Select[Any]:
     number: ColumnElement[int] = literal_column(str(lane))
     rows = (
-        select(number.label("lane"), live.c.scheduled_at)
+        select(number.label("lane"), live.c.scheduled_at, live.c.created_at)
         .where(in_state(live, READY), live.c.stream == bindparam("of_stream"))
         .where(live.c.lane == number, live.c.owner.is_(None))
         .order_by(live.c.priority, live.c.id)
@@ -170,17 +170,23 @@ def _read_of(lane: int) -> int:
     return OF_MANY if lane == UNORDERED else OF_A_LANE
 
 
-def _grouped(rows: Sequence[Any]) -> dict[Any, list[datetime]]:
-    grouped: defaultdict[Any, list[datetime]] = defaultdict(list)
-    for name, due in rows:
-        grouped[name].append(due)
+def _grouped(rows: Sequence[Any]) -> dict[Any, list[Any]]:
+    grouped: defaultdict[Any, list[Any]] = defaultdict(list)
+    for row in rows:
+        grouped[row[0]].append(row)
     return grouped
+
+
+def _part(rows: Sequence[Any], *, is_all: bool) -> _Part:
+    # What came later was not due before it came; what was tried already is due anew since then.
+    due, created = [row[1] for row in rows], [row[2] for row in rows]
+    return _Part(due, None if is_all else max(created))
 
 
 def _age(context: str, parts: Sequence[_Part], now: datetime) -> Age:
     due = sorted(moment for part in parts for moment in part.due)
     # So many are older than the 95th of a hundred.
     middle = due[len(due) - math.ceil(0.95 * len(due))]
-    unread = [max(part.due) for part in parts if not part.is_all]
-    p95, nothing = now - min([middle, *unread]), timedelta()
-    return Age(context, max(p95, nothing), max(now - due[0], nothing), not unread)
+    rest = [part.rest for part in parts if part.rest is not None]
+    p95, oldest, nothing = now - min([middle, *rest]), now - min([due[0], *rest]), timedelta()
+    return Age(context, max(p95, nothing), max(oldest, nothing), not rest)

@@ -103,6 +103,19 @@ def test_beyond_what_is_read_the_age_is_never_told_too_small(
     assert not age.exact or old == 1
 
 
+def test_rows_that_were_tried_already_hide_no_older_ones(on_sqlite: Todoke, clock: Clock) -> None:
+    """ID-9: they come first in the index, and are due only since their last attempt."""
+    publish(on_sqlite, *[Noted(order_id=number) for number in range(OF_MANY + 200)])
+    clock.advance("1h")
+    live = on_sqlite.outbox_table.live
+    with on_sqlite.engine.begin() as connection:
+        tried = live.update().where(live.c.id <= OF_MANY)
+        connection.execute(tried.values(scheduled_at=clock.now()))
+    (age,) = ages(on_sqlite)
+    assert (age.p95.total_seconds(), age.oldest.total_seconds()) == (3600, 3600)
+    assert not age.exact
+
+
 def test_what_is_read_does_not_grow_with_a_backlog(app: Todoke) -> None:
     """ID-9: twice as much waits, and asking costs the same."""
     clear = 3 * (64 * OF_A_LANE + OF_MANY)

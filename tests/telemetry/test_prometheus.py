@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.application import Placed, publish
 from tests.cli.parcels import ParcelSent
-from tests.cli.project import Project
+from tests.cli.project import SOURCE, Project
 from tests.waiting import until
 from todoke import PermanentError, Todoke
 from todoke.prometheus import MetricsCollector, metrics_app
@@ -150,3 +150,12 @@ def test_an_address_that_is_none_is_refused(
     with project.worker() as worker:
         assert worker.end() == 1
     assert 'write "127.0.0.1:9464", or "off"' in worker.err
+
+
+def test_a_missing_extra_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ID-9: refused at the start, with what to install."""
+    monkeypatch.setenv("TODOKE_TELEMETRY_PROMETHEUS", "9464")
+    project.write(f"import sys\nsys.modules['prometheus_client'] = None\n{SOURCE}")
+    with project.worker() as worker:
+        assert worker.end() == 1
+    assert "pip install 'todoke[prometheus]'" in worker.err

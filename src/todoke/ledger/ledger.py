@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from math import ceil
 from typing import Any
 from uuid import UUID
@@ -62,6 +62,14 @@ class Ledger:
         self._open = select(ledger.c.keeps).where(*still).with_for_update()
         self._settle = settling(ledger, database).where(*still)
 
+    @cached_property
+    def _keeps(self) -> float:
+        return self._settings.seconds("ledger.expires")
+
+    @cached_property
+    def _retry_after(self) -> int:
+        return max(1, ceil(self._settings.seconds("ledger.retry_after")))
+
     @anywhere
     def accept(
         self,
@@ -78,12 +86,9 @@ class Ledger:
         Waits while another transaction that has the key is open; so let it be the first statement.
         """
         scope = Scope(key, tenant, caller, operation)
-        keeps = self._settings.seconds("ledger.expires")
-        if expires is not None:
-            keeps = seconds(expires, "ledger.accept(expires)")
-        retry_after = max(1, ceil(self._settings.seconds("ledger.retry_after")))
+        keeps = self._keeps if expires is None else seconds(expires, "ledger.accept(expires)")
         digest, message_id = digest_of(request), self._draw()
-        writing = self._accepting.writing(scope, digest, message_id, keeps, retry_after)
+        writing = self._accepting.writing(scope, digest, message_id, keeps, self._retry_after)
         return (yield from writing)
 
     @anywhere

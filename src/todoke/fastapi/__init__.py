@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from todoke.fastapi.dependency import idempotent
+from todoke.fastapi.install import install
+from todoke.fastapi.once import Once
+from todoke.web.answer import Answered
+from todoke.web.repeat import outcome_of
+
 if TYPE_CHECKING:
     from todoke.fastapi.strict import StrictRoute
 
-__all__ = ["StrictRoute"]
+__all__ = ["Answered", "Once", "StrictRoute", "idempotent", "install", "outcome_of"]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from todoke import codec
 
 JSON, PROBLEM = "application/json", "application/problem+json"
+_PREFIX = "urn:todoke:problem:"
 _TITLES = {
     "missing-key": "No idempotency key was given",
     "invalid-key": "The idempotency key cannot be one",
@@ -64,9 +65,13 @@ def problem_document(
     kind: str, status: int, detail: str, code: str | None = None
 ) -> dict[str, Any]:
     return {
-        "type": f"urn:todoke:problem:{kind}",
+        "type": f"{_PREFIX}{kind}",
         "title": _TITLES[kind],
         "status": status,
         "detail": detail,
         "code": code or kind.upper().replace("-", "_"),
     }
+
+
+def is_problem(document: Any) -> bool:
+    return isinstance(document, dict) and str(document.get("type")).startswith(_PREFIX)

@@ -28,9 +28,9 @@ def url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def shop(tmp_path: Path, url: str) -> Example:
-    shop = project(tmp_path, default=url)
+    shop = project(tmp_path, default=url, other=f"sqlite:///{tmp_path / 'other.db'}")
     with (shop.folder / "other_settings.py").open("a") as settings:
-        settings.write(MIDDLEWARE)
+        settings.write(f"{MIDDLEWARE}DATABASES['other']['ATOMIC_REQUESTS'] = True\n")
     return shop
 
 

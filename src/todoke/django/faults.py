@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.db import Error
+from django.db import InterfaceError
+from django.db import OperationalError as Operational
 from sqlalchemy.exc import OperationalError
 
 from todoke.database import Database, of_driver
@@ -24,5 +25,5 @@ def _known(error: BaseException) -> list[OperationalError]:
     return [
         OperationalError(None, None, of_driver(one))
         for one in chain(error)
-        if isinstance(one, Error)
+        if isinstance(one, Operational | InterfaceError)
     ]

@@ -17,7 +17,7 @@ from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 
-from todoke.django.attempt_once import Asked, answer_once
+from todoke.django.once import Asked, answer_once
 from todoke.django.stored_response import response_of
 from todoke.web.answer import Answered
 from todoke.web.key import key_in, missing_key

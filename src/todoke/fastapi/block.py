@@ -99,7 +99,8 @@ class Block:
         if is_passing(error, self._app.database):
             return None  # MariaDB has rolled the key back, too, where it was a deadlock
         refusal = _refusal_of(error)
-        return refusal if is_kept(refusal.status, self._app.settings) else None
+        kept = refusal.status >= 400 and is_kept(refusal.status, self._app.settings)
+        return refusal if kept else None
 
     def _keep_answer(self, session: Session) -> None:
         once, ledger = self._once, self._app.ledger

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session, SessionTransaction
@@ -36,11 +36,14 @@ class _First:
     """Whether the session's transaction has begun under our eyes."""
 
     def __init__(self, app: Todoke) -> None:
-        self._database = app.database
+        self._database, self._table = app.database, app.ledger.table
         self._has_begun_here = False
 
     def note(self, session: Session, begun: SessionTransaction, connection: Connection) -> None:
-        self._has_begun_here |= begun.parent is None
+        # A savepoint, or a connection that was handed to the session, may have a past.
+        bind = session.get_bind(clause=self._table)
+        is_whole = begun.parent is None and not session.in_nested_transaction()
+        self._has_begun_here |= is_whole and isinstance(bind, Engine)
 
     def passes(self, error: BaseException) -> bool:
         # The one writer of SQLite is waited for where the transaction begins; there is no deadlock.

@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, overload
 
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
@@ -66,7 +66,7 @@ class Once:
 
         Let it be the first statement of the transaction: a repeat that comes meanwhile waits here.
         """
-        if isinstance(handle, AsyncSession | AsyncConnection):
+        if isinstance(handle, AsyncSession | AsyncConnection | async_scoped_session):
             return self._accept_async(handle, request)
         with _refusals():
             if isinstance(handle, Session):
@@ -75,7 +75,7 @@ class Once:
                 found = self._ask(request, handle)
             return self._new(found)
 
-    async def _accept_async(self, handle: AsyncHandle, request: object) -> LedgerEntry:
+    async def _accept_async(self, handle: Any, request: object) -> LedgerEntry:
         with _refusals():
             if isinstance(handle, AsyncSession):
                 ask = partial(self._ask, request)

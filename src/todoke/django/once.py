@@ -58,19 +58,20 @@ class Once:
 
 def answer_once(asked: Asked, view: Callable[[], Any]) -> HttpResponse:
     """What the view answers, or what it has answered before; raises Answered for refusals."""
-    round = _Round(asked, application())
+    doing = _Doing(asked, application())
     try:
-        stack = round.begin()
-        with stack:  # commits, or rolls back what is raised
-            return round.perform(view)
+        with doing.begin():  # commits, or rolls back what is raised
+            return doing.perform(view)
     except Exception as error:
-        if not is_passing(error, round.app.database):
+        if not is_passing(error, doing.app.database):
             raise
         log.warning("%s: answered with 503: %s", asked.request.path, type(error).__name__)
         raise Answered(unavailable()) from error
 
 
-class _Round:
+class _Doing:
+    """The transaction in which a request is done."""
+
     def __init__(self, asked: Asked, app: Todoke) -> None:
         self.app = app
         self._asked = asked
@@ -115,8 +116,8 @@ class _Round:
             with transaction.atomic(using=self._alias):
                 response = self._whole(view())
                 code = f"HTTP_{response.status_code}"
-                # What is refused has had no effect.
-                transaction.set_rollback(response.status_code >= 400, using=self._alias)
+                if response.status_code >= 400:  # what is refused has had no effect
+                    transaction.set_rollback(True, using=self._alias)
         except Exception as error:
             response, code = self._refused(error)
         if is_kept(response.status_code, self.app.settings):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from sqlalchemy import select
 
 from tests.application import rows
 from tests.dying import death_at
@@ -265,6 +266,33 @@ def test_of_many_at_the_same_instant_one_is_accepted(app: Todoke) -> None:
         answers = list(pool.map(ask, range(callers)))
     assert sorted(type(one).__name__ for one in answers) == ["Accepted"] + ["InProgress"] * 11
     assert len({one.entry.message_id for one in answers}) == 1
+
+
+def test_who_waits_for_one_that_is_rolled_back_gets_no_deadlock(app: Todoke) -> None:
+    """ID-3: MariaDB ends some of those that wait, to let one of them in"""
+    callers = 10
+
+    def ask(number: int) -> str:
+        with app.engine.connect() as connection:
+            answer = app.ledger.accept(connection, f"k-{number // callers}", {})
+            if number % callers < 5:  # those that get in first, mostly
+                connection.rollback()
+                return "rolled back"
+            connection.commit()
+            return type(answer).__name__
+
+    with ThreadPoolExecutor(callers) as pool:
+        answers = list(pool.map(ask, range(30 * callers)))
+    assert set(answers) <= {"rolled back", "Accepted", "InProgress"}
+    assert answers.count("Accepted") == 30
+
+
+def test_a_deadlock_behind_other_statements_is_the_callers(app: Todoke) -> None:
+    """ID-3: what was done before is gone, so it must not go on as if nothing had happened"""
+    with app.engine.connect() as connection:
+        assert app.database.is_untouched(connection) == (app.database.kind != "sqlite")
+        connection.execute(select(app.ledger.table))
+        assert not app.database.is_untouched(connection)
 
 
 @pytest.mark.parametrize("point", ["accept.before_insert", "accept.after_insert"])

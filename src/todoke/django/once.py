@@ -23,7 +23,7 @@ from todoke.message import Event
 from todoke.operate import LedgerEntry
 from todoke.telemetry import log
 from todoke.web.answer import Answered
-from todoke.web.awaited import is_awaited
+from todoke.web.awaited import Outlook
 from todoke.web.failure import is_kept, refusal_of, unavailable
 from todoke.web.key import invalid_key
 from todoke.web.repeat import answer_to, document_answer
@@ -78,6 +78,7 @@ class _Doing:
         self._alias = _alias(app)
         self._connection = connections[self._alias]
         self._entry: LedgerEntry
+        self._outlook: Outlook
 
     def begin(self) -> ExitStack:
         content, inside = self._asked.content, self._connection.in_atomic_block
@@ -109,6 +110,7 @@ class _Doing:
         if (answer := answer_to(found, self.app.settings, stored_answer)) is not None:
             raise Answered(answer)
         self._entry = found.entry
+        self._outlook = Outlook(self.app, self._connection)
         asked.request.once = Once(asked.key, found.entry)  # type: ignore[attr-defined]
 
     def perform(self, view: Callable[[], Any]) -> HttpResponse:
@@ -163,7 +165,7 @@ class _Doing:
                 response=document_of(response),
                 status_code=status,
             )
-        elif not is_awaited(self.app, self._connection, self._entry):
+        elif not self._outlook.shows(self._entry):
             ledger.succeed(self._connection, self._entry, document_of(response), status_code=status)
 
 

@@ -21,7 +21,7 @@ from todoke.errors import BusinessError, TodokeError
 from todoke.message import Event
 from todoke.telemetry import log
 from todoke.web.answer import Answer, Answered
-from todoke.web.awaited import is_awaited
+from todoke.web.awaited import Outlook
 from todoke.web.failure import Refusal, is_kept, is_passing, refusal_of
 from todoke.web.repeat import document_answer
 
@@ -35,6 +35,7 @@ class Block:
     def __init__(self, once: Once, request: object) -> None:
         self._once, self._app, self._request = once, once.app, request
         self._savepoint: SessionTransaction
+        self._outlook: Outlook
         self._open: tuple[ExitStack, Session]
         self._open_async: tuple[AsyncExitStack, AsyncSession]
 
@@ -77,6 +78,7 @@ class Block:
         _tell(kept, error)
 
     def _save(self, session: Session) -> None:
+        self._outlook = Outlook(self._app, session)
         self._savepoint = session.begin_nested()
 
     def _end(self, session: Session, error: BaseException | None) -> Answer | None:
@@ -110,7 +112,7 @@ class Block:
                 ledger.succeed(session, once.entry, document, status_code=status)
             else:
                 self._keep(session, Refusal(status, f"HTTP_{status}", "", document))
-        elif not is_awaited(self._app, session, once.entry):
+        elif not self._outlook.shows(once.entry):
             raise TodokeError(
                 f"once.begin of key {once.key!r}: the block ended without an outcome, so every "
                 "repeat would be told to wait, for ever. Call `once.answer(…)`, or publish the "

@@ -35,12 +35,13 @@ from todoke.elsewhere import Elsewhere, bound
 from todoke.errors import InvalidOption
 from todoke.finding import Finding
 from todoke.handlers import Fate, Handlers
+from todoke.handles.kinds import RawConnection
 from todoke.identity import Identities
+from todoke.ledger.ledger import Ledger
 from todoke.lifespan import publishing, working
 from todoke.message import Event
 from todoke.names.check import check
 from todoke.names.file import NAMES_FILE
-from todoke.outbox.handle import RawConnection
 from todoke.outbox.publish import Outbox
 from todoke.outbox.publishing import Publishing
 from todoke.outbox.read import Events
@@ -109,7 +110,17 @@ class Todoke(Context):
         self.worker_table: Table = worker_table(self.metadata, self.database)
         letters = dead_letter_tables(self.metadata, self.database)
         self.letter_table: Table = letters.letters
-        self.burial: Burial = Burial(letters, self.database, self.identities, self._name_for)
+        self.ledger: Ledger = Ledger(
+            self.metadata,
+            self.letter_table,
+            self.database,
+            settings,
+            lambda: self.engine,
+            self.identities.draw,
+        )
+        self.burial: Burial = Burial(
+            letters, self.database, self.identities, self._name_for, self.ledger.settlements.fail
+        )
         tables = [self.outbox_table, self.inbox_table]
         self.hold_table: Table = hold_table(self.metadata, self.database)
         holds = {
@@ -137,11 +148,19 @@ class Todoke(Context):
         )
         followers = Followers(tables, self.hold_table, self.database)
         self.dead_letters: DeadLetters = DeadLetters(
-            letters, tables, holds, followers, self.database, self.ring, self._check_body
+            letters,
+            tables,
+            holds,
+            followers,
+            self.database,
+            self.ring,
+            self._check_body,
+            self.ledger.settlements.reopen,
         )
         self.archive: Archive = Archive(
             tables,
             letters.letters,
+            self.ledger.table,
             followers,
             self.database,
             lambda: retention_of(self.settings, self.handlers.horizon),
@@ -172,8 +191,7 @@ class Todoke(Context):
     def elsewhere(self, there: Elsewhere) -> Iterator[None]:
         """For tests: be on another database, under another clock; afterwards all is as before.
 
-        What is declared stays. What was built for the other place is used again the next time.
-        """
+        What is declared stays; what was built for the other place is used again the next time."""
         before = vars(self).copy()
         if there.rooms:
             self._become(there.rooms)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from todoke.duration import Duration
 from todoke.errors import ContextNotIncluded, ErrorClass, InvalidOption, UnknownEvent
+from todoke.handles.kinds import AsyncTx, SyncTx
+from todoke.ledger.entry import LedgerEntry
 from todoke.limits import Breaker, Limit, Rate
 from todoke.message import Event, Followers, Message
-from todoke.outbox.handle import AsyncTx, SyncTx
 from todoke.retry import Backoff
 from todoke.wish import HandlerOptions, On, Wish
 from todoke.work.handler import Classifier, Middleware, OnCrash, check_function, place
@@ -152,6 +153,7 @@ class Context:
         expires: Duration | None = None,
         headers: Mapping[str, str] | None = None,
         locked: bool = False,
+        settles: LedgerEntry | None = None,
     ) -> Message[E]: ...
     @overload
     def publish(
@@ -164,6 +166,7 @@ class Context:
         expires: Duration | None = None,
         headers: Mapping[str, str] | None = None,
         locked: bool = False,
+        settles: LedgerEntry | None = None,
     ) -> Coroutine[Any, Any, Message[E]]: ...
     def publish(
         self,
@@ -175,10 +178,24 @@ class Context:
         expires: Duration | None = None,
         headers: Mapping[str, str] | None = None,
         locked: bool = False,
+        settles: LedgerEntry | None = None,
     ) -> Any:
-        """Publish with the caller's commit. On an AsyncConnection: await it."""
+        """Publish with the caller's commit. On an AsyncConnection: await it.
+
+        What becomes of the message settles the ledger's entry, if one is given.
+        """
+        if settles is not None and not isinstance(settles, LedgerEntry):
+            name = type(settles).__name__
+            raise InvalidOption("publish(settles)", name, "pass the entry: accepted.entry.")
         return self._application("publish").publishing.one(
-            tx, event, self.name, delay=delay, expires=expires, headers=headers, locked=locked
+            tx,
+            event,
+            self.name,
+            delay=delay,
+            expires=expires,
+            headers=headers,
+            locked=locked,
+            settles=settles,
         )
 
     @overload

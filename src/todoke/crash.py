@@ -17,6 +17,8 @@ from todoke.errors import InvalidOption
 POINTS = (
     "publish.before_insert",
     "publish.after_insert",
+    "accept.before_insert",
+    "accept.after_insert",
     "claim.before_commit",
     "claim.after_commit",
     "handler.before_start",
@@ -25,6 +27,8 @@ POINTS = (
     "handler.after_call",
     "handler.before_commit",
     "handler.after_commit",
+    "ledger.before_settle",
+    "ledger.after_settle",
     "settle.before_commit",
     "settle.after_commit",
     "stage.before_commit",

@@ -69,6 +69,10 @@ class SyncDriver(Driver):
         self, connection: Any, statement: str, parameters: Sequence[Parameters]
     ) -> None: ...
 
+    @abstractmethod
+    def find(self, connection: Any, statement: str, parameters: Parameters) -> Sequence[Any] | None:
+        """The first row, or None."""
+
 
 class CursorDriver(SyncDriver):
     """As most have it: a statement runs on a cursor."""
@@ -82,6 +86,12 @@ class CursorDriver(SyncDriver):
     ) -> None:
         with connection.cursor() as cursor:
             cursor.executemany(statement, parameters)
+
+    def find(self, connection: Any, statement: str, parameters: Parameters) -> Sequence[Any] | None:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+            found: Sequence[Any] | None = cursor.fetchone()
+            return found
 
 
 class Watching(ABC):
@@ -111,6 +121,11 @@ class AsyncDriver(Watching, Driver):
     async def execute_many(
         self, connection: Any, statement: str, parameters: Sequence[Parameters]
     ) -> None: ...
+
+    @abstractmethod
+    async def find(
+        self, connection: Any, statement: str, parameters: Parameters
+    ) -> Sequence[Any] | None: ...
 
 
 class Copies(ABC):

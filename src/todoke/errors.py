@@ -1,4 +1,4 @@
-"""Everything todoke itself raises, and the four classes a handler's failure can have.
+"""Everything todoke itself raises.
 
 TodokeError
 ├── InvalidOption          an option has a value that cannot be meant
@@ -7,6 +7,9 @@ TodokeError
 │   ├── Unserialisable     it cannot be written as strict JSON
 │   ├── Oversized          it is larger than payload.max_bytes
 │   └── UndeclaredEvent    its handler did not say that it publishes it
+├── InvalidKey             an idempotency key is empty, too long, or no text
+├── Undigestible           a request has no canonical JSON, so no digest
+├── AlreadySettled         an entry of the ledger has its outcome already
 ├── UnknownEvent           the class was never declared as an event
 ├── NotInTransaction       the handle would commit on its own
 ├── NotAwaited             a publication on an async connection was never awaited
@@ -30,14 +33,15 @@ domain), and the built-in TimeoutError.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
+
+from todoke.error_classes import BusinessError as BusinessError  # noqa: PLC0414
+from todoke.error_classes import ErrorClass as ErrorClass  # noqa: PLC0414
+from todoke.error_classes import PermanentError as PermanentError  # noqa: PLC0414
+from todoke.error_classes import TransientError as TransientError  # noqa: PLC0414
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from todoke.duration import Duration
-
-ErrorClass = Literal["permanent", "transient", "business", "timeout"]
 
 
 class TodokeError(Exception):
@@ -128,6 +132,50 @@ class UndeclaredEvent(InvalidEvent):
         super().__init__(
             f"{handler} publishes {event}, but declares publishes=[…] with {said}. Add {event} to "
             "`publishes=`, so that a ring of events is found at start, then redrive."
+        )
+
+
+class InvalidKey(TodokeError):
+    """An idempotency key is empty, too long, or no text."""
+
+    when = "an idempotency key is empty, longer than 255 characters, or holds a control character"
+    remedy = "send a UUID, drawn once for each thing that is asked for"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"This cannot be an idempotency key: {why} Send a UUID, drawn once for each thing "
+            "that is asked for, and the same one with each repeat."
+        )
+
+
+class Undigestible(TodokeError):
+    """A request has no canonical JSON, so no digest."""
+
+    when = (
+        "`ledger.accept` got a request that RFC 8785 cannot write: NaN, a whole number beyond "
+        "2**53, half a character, an arbitrary object"
+    )
+    remedy = "write large numbers and money as text; pass a pydantic model or JSON values"
+
+    def __init__(self, request: str, why: str) -> None:
+        super().__init__(
+            f"{request} cannot be digested: {why}. Write large numbers and money as text; pass a "
+            "pydantic model or JSON values."
+        )
+
+
+class AlreadySettled(TodokeError):
+    """An entry of the ledger has its outcome already."""
+
+    when = "`ledger.succeed` or `ledger.fail` is called for an entry that is settled, or gone"
+    remedy = "settle an entry once, in the transaction that accepted it, or by its message"
+
+    def __init__(self, call: str, key: str, state: str | None) -> None:
+        found = f"it is {state} already" if state else "its entry has expired"
+        super().__init__(
+            f"{call} of key {key!r}: {found}, so nothing was written. Settle an entry once: in "
+            "the transaction that accepted it, or by the message that was published with "
+            "`settles=`."
         )
 
 
@@ -343,33 +391,3 @@ class LeaseLost(TodokeError):
             f"{what} attempt {attempt}: this worker no longer owns it, so nothing was written. "
             "The attempt that owns it now decides."
         )
-
-
-class TransientError(Exception):
-    """A failure that may pass: try again by the retry policy, or after `after`."""
-
-    def __init__(
-        self, message: str, *, code: str | None = None, after: Duration | None = None
-    ) -> None:
-        super().__init__(message)
-        self.code: str | None = code
-        self.after: Duration | None = after
-
-
-class PermanentError(Exception):
-    """A failure that will not pass: dead at once."""
-
-    def __init__(self, message: str, *, code: str | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class BusinessError(Exception):
-    """The domain says no: no retry; `publish` is published as the message is settled."""
-
-    def __init__(
-        self, message: str, *, code: str | None = None, publish: object | None = None
-    ) -> None:
-        super().__init__(message)
-        self.code: str | None = code
-        self.publish: object | None = publish

@@ -1,22 +1,28 @@
-"""What operators touch: answers of `app.events`, `.dead_letters`, `.archive` and `.doctor`."""
+"""What `app.events`, `.ledger`, `.dead_letters`, `.archive` and `.doctor` answer."""
 
 from todoke.dead_letters.followers import Parked
 from todoke.dead_letters.letter import DeadLetter, Operation, Page, Selection
 from todoke.finding import Finding
+from todoke.ledger.entry import Accepted, Conflict, InProgress, LedgerEntry, Replay
 from todoke.outbox.read import EventRecord, Status
 from todoke.retention.file import ArchiveFile
 from todoke.retention.restore import Restored
 from todoke.work.destination_table import DestinationRecord
 
 __all__ = [
+    "Accepted",
     "ArchiveFile",
+    "Conflict",
     "DeadLetter",
     "DestinationRecord",
     "EventRecord",
     "Finding",
+    "InProgress",
+    "LedgerEntry",
     "Operation",
     "Page",
     "Parked",
+    "Replay",
     "Restored",
     "Selection",
     "Status",

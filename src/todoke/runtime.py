@@ -83,7 +83,9 @@ class Runtime:
         self.membership: Membership = Membership(
             self.leases, app.identities, self.service, app.clock, renew=renewal_of(settings)
         )
-        self.conclusions: Conclusions = Conclusions(app.clock, app.random.random, self._then)
+        self.conclusions: Conclusions = Conclusions(
+            app.clock, app.random.random, self._then, app.ledger.settlements
+        )
         self.performer: Performer = Performer(
             lambda: app.engine,
             lambda: app.engines.of_async_handlers,
@@ -240,6 +242,7 @@ class Runtime:
             app.database,
             self.handlers.followers_for,
             app.ring,
+            app.ledger.settlements.expect,
         )
         strands = Strands(outbox, lanes)
         relay = Relay(

@@ -47,11 +47,18 @@ DEFAULTS: Mapping[str, object] = {
     "retention.processed": "7d",
     "retention.inbox": None,
     "retention.dead": "14d",
+    "ledger.expires": "24h",
+    "ledger.retry_after": "5s",
+    "ledger.conflict_status": 409,
+    "ledger.store": "success+business",
     "archive.to": None,
     "archive.format": "jsonl.zst",
 }
 PROFILES: Mapping[str, int] = {"safe": 100, "throughput": 500}
 """How many rows a claim takes at most; `throughput` settles beside its claims, too."""
+CONFLICTS = (409, 422)
+STORES = ("success", "success+business", "all")
+"""What of a request's outcomes is kept under its key; what is not leaves the key free."""
 _MAY_BE_NOTHING = ("worker.drain_timeout", "outbox.handler_grace", "outbox.wake_gap")
 HANDLER_OPTIONS = ("retry", "timeout", "on_crash", "followers")
 # Sections whose second part is a name the user gives, and what may stand behind it.
@@ -184,6 +191,22 @@ class Settings:
         ):
             raise InvalidOption("worker.contexts", said, 'write ["ordering", "shipping"].')
         return [name.strip() for name in names]
+
+    @property
+    def conflict_status(self) -> int:
+        """What a key is answered that was used for something else."""
+        status = self.number("ledger.conflict_status")
+        if status not in CONFLICTS:
+            raise InvalidOption("ledger.conflict_status", status, "409, or 422 as IETF's draft.")
+        return status
+
+    @property
+    def stored_failures(self) -> str:
+        """Which failures of a request are its outcome for good; see STORES."""
+        store = self.text("ledger.store")
+        if store not in STORES:
+            raise InvalidOption("ledger.store", store, f"one of {', '.join(STORES)}.")
+        return store
 
     @property
     def retry_policies(self) -> dict[str, Backoff]:

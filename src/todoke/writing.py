@@ -28,6 +28,13 @@ class Ask(NamedTuple):
     statement: Any
 
 
+class Find(NamedTuple):
+    """Run a statement for the first row it answers, or None; values as the driver has them."""
+
+    statement: Any
+    values: Mapping[str, Any]
+
+
 class Copy(NamedTuple):
     """Stream many rows into a table: of each what it shares with others, and its own values."""
 
@@ -36,7 +43,7 @@ class Copy(NamedTuple):
     rows: Iterable[tuple[Mapping[str, Any], Sequence[Any]]]
 
 
-Step: TypeAlias = Execute | Ask | Copy
+Step: TypeAlias = Execute | Ask | Find | Copy
 Writing: TypeAlias = Generator[Step, Any, R]
 Copier: TypeAlias = Callable[[Connection, Copy], None]
 
@@ -72,6 +79,8 @@ def perform_on(connection: Connection, copier: Copier | None) -> Callable[[Step]
                 connection.execute(statement, values)
             case Ask(statement):
                 return connection.execute(statement).scalar_one()
+            case Find(statement, values):
+                return connection.execute(statement, values).first()
             case Copy():
                 assert copier is not None  # noqa: S101
                 copier(connection, step)

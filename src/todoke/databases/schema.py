@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from sqlalchemy import Connection, String, column, inspect, select, table
 
-from todoke.database import Database
+from todoke.database import Database, of_driver
 from todoke.errors import SchemaOutdated
 
-REVISION = "0005"
+REVISION = "0006"
 """The newest of the migrations."""
 
 
@@ -17,6 +20,17 @@ def check(connection: Connection, database: Database) -> str:
     if found != REVISION:
         raise SchemaOutdated(found, REVISION)
     return REVISION
+
+
+@contextmanager
+def needed(database: Database) -> Iterator[None]:
+    """For what writes into the tables, by whatever driver: says so if they are missing."""
+    try:
+        yield
+    except Exception as error:
+        if database.lacks_table(of_driver(error)):
+            raise SchemaOutdated(None, REVISION) from error
+        raise
 
 
 def _found(connection: Connection, database: Database) -> str | None:

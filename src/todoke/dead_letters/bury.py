@@ -13,6 +13,9 @@ from todoke.identity import Identities
 from todoke.work.item import Failure, Item
 from todoke.work.table import CARRIED, TOLD, WorkTable
 
+OnDeath = Callable[[Connection, Item, Failure], None]
+"""Told, in the same transaction, what was given up and why."""
+
 
 class Burial:
     """Moves a row from its live table into the dead letters."""
@@ -23,9 +26,10 @@ class Burial:
         database: Database,
         identities: Identities,
         name_of: Callable[[Item], str],
+        on_death: OnDeath = lambda _connection, _item, _failure: None,
     ) -> None:
         self._letters, self._database, self._identities = tables.letters, database, identities
-        self._name_of = name_of
+        self._name_of, self._on_death = name_of, on_death
 
     def __call__(
         self,
@@ -64,4 +68,5 @@ class Burial:
         if connection.execute(copy.returning(letters.c.id)).first() is None:
             return False
         connection.execute(delete(live).where(guard))
+        self._on_death(connection, item, failure)
         return True

@@ -30,6 +30,9 @@ Check = Callable[[Row[Any], str], None]
 Ring = Callable[[Connection, Collection[str]], None]
 """Tells workers, once the connection's transaction is committed, where to look."""
 
+Reopen = Callable[[Connection, UUID | None, UUID], None]
+"""Told which entry of the ledger a message settles that is tried again, and its id."""
+
 
 class DeadLetters:
     """One list for all sources; sync and async handles alike."""
@@ -45,11 +48,12 @@ class DeadLetters:
         database: Database,
         ring: Ring = lambda _connection, _hints: None,
         check: Check = lambda _letter, _body: None,
+        reopen: Reopen = lambda _connection, _settles, _message: None,
     ) -> None:
         self._letters, self._operations = tables.letters, tables.operations
         self._sources = {table.source: table for table in sources}
         self._holds, self._followers, self._ring = holds, followers, ring
-        self._database, self._check = database, check
+        self._database, self._check, self._reopen = database, check, reopen
 
     @both
     def list(
@@ -225,6 +229,7 @@ class DeadLetters:
             updated_at=self._database.now,
         )
         connection.execute(back, {"delay": delay})
+        self._reopen(connection, letter.settles, letter.message_id)
 
     def _keeps_its_place(self, connection: Connection, letter: Row[Any]) -> bool:
         """Only where its followers were parked; where they went on, its place is gone."""

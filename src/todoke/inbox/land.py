@@ -16,15 +16,25 @@ Ring = Callable[[Connection, Collection[str]], None]
 Fates = Callable[[str, Item], str]
 """What becomes of a handler's key when one of its deliveries dies."""
 
+Expect = Callable[[Connection, Item, int], None]
+"""Told how many deliveries have to end well before the event's entry in the ledger has."""
+
 
 class Landing:
     """Copies a settled event into the inbox, once per handler, in the settling transaction."""
 
     def __init__(
-        self, outbox: WorkTable, inbox: WorkTable, database: Database, fate: Fates, ring: Ring
+        self,
+        outbox: WorkTable,
+        inbox: WorkTable,
+        database: Database,
+        fate: Fates,
+        ring: Ring,
+        expect: Expect,
     ) -> None:
         event = outbox.history
         self._source, self._fate, self._ring = inbox.source, fate, ring
+        self._expect = expect
         own = ("stream", "followers", "handler", "strand", "lane")
         kept = [name for name in CARRIED if name not in own]
         copy = select(
@@ -37,6 +47,7 @@ class Landing:
         self._copy = insert(inbox.live).from_select(columns, copy, include_defaults=False)
 
     def __call__(self, connection: Connection, item: Item, handlers: Mapping[str, str]) -> None:
+        self._expect(connection, item, len(handlers))
         hints = set()
         for handler, stream in sorted(handlers.items()):
             place = place_of(stream, item.aggregate, item.key, handler, ordered=item.ordered)

@@ -8,10 +8,9 @@ the INSERT runs at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 from pydantic_core import PydanticSerializationError
@@ -20,14 +19,13 @@ from sqlalchemy import Connection
 from todoke import codec, crash
 from todoke.bell import Hints
 from todoke.clock import Clock
-from todoke.database import Database, of_driver
+from todoke.database import Database
 from todoke.databases import schema
 from todoke.duration import Duration, duration
 from todoke.errors import (
     InvalidEvent,
     InvalidOption,
     Oversized,
-    SchemaOutdated,
     UnknownEvent,
     Unserialisable,
 )
@@ -43,6 +41,15 @@ E = TypeVar("E", bound=Event)
 _TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 Ring = Callable[[Connection, Collection[str]], None]
 """Tells workers, after the connection's commit, which streams have something new."""
+
+
+class Settles(Protocol):
+    """An entry of the ledger: which it is, and the id of the message that settles it."""
+
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def message_id(self) -> UUID: ...
 
 
 class Outbox:
@@ -64,7 +71,12 @@ class Outbox:
         self._inserts = Inserts(table, database)
 
     def messages(
-        self, events: Sequence[E], context: str, *, headers: Mapping[str, str] | None = None
+        self,
+        events: Sequence[E],
+        context: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        settles: Settles | None = None,
     ) -> list[Message[E]]:
         """The events in their envelopes; refuses what could not be delivered."""
         for event in events:
@@ -72,11 +84,14 @@ class Outbox:
                 raise UnknownEvent(event)
         _check_headers(headers)
         now, trace = self.database.clock.now(), _trace_context(headers)
-        drawn = self._identities.draw_many(len(events))
+        drawn = self._draw(len(events), settles)
         return [
             _message(event, context, one, now, headers, trace)
             for event, one in zip(events, drawn, strict=True)
         ]
+
+    def _draw(self, count: int, settles: Settles | None) -> list[UUID]:
+        return self._identities.draw_many(count) if settles is None else [settles.message_id]
 
     def rows(
         self,
@@ -85,13 +100,20 @@ class Outbox:
         delay: Duration | datetime | None = None,
         expires: Duration | None = None,
         locked: bool = False,
+        settles: Settles | None = None,
     ) -> list[Row]:
         wait = _wait(delay, self.database.clock)
         limit = None if expires is None else duration(expires, "expires")
-        return [self._row(message, wait, limit, locked) for message in messages]
+        entry = None if settles is None else settles.id
+        return [self._row(message, wait, limit, locked, entry) for message in messages]
 
     def _row(
-        self, message: Message[Event], wait: float, limit: timedelta | None, locked: bool
+        self,
+        message: Message[Event],
+        wait: float,
+        limit: timedelta | None,
+        locked: bool,
+        settles: UUID | None,
     ) -> Row:
         event = message.data
         common = shared(type(event), message.context, delayed=wait > 0)
@@ -108,28 +130,19 @@ class Outbox:
             headers=codec.dump_headers(message.headers),
             trace_context=message.trace_context,
             deliver_before=None if limit is None else message.created_at + limit,
+            settles=settles,
         )
 
     def write(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Write rows on a SQLAlchemy Connection, and ring after its commit."""
         copier = self.database.copier(connection)
         writing = self.writing(rows, copies=copier is not None)
-        with self.tables():
+        with schema.needed(self.database):
             hints = run(writing, perform_on(connection, copier))
         if hints:
             self._ring(connection, hints)
 
-    @contextmanager
-    def tables(self) -> Iterator[None]:
-        """For what writes into them, by whatever driver: says so if they are missing."""
-        try:
-            yield
-        except Exception as error:
-            if self.database.lacks_table(of_driver(error)):
-                raise SchemaOutdated(None, schema.REVISION) from error
-            raise
-
-    def writing(self, rows: Sequence[Row], *, copies: bool) -> Writing[Hints]:
+    def writing(self, rows: Sequence[Row], copies: bool) -> Writing[Hints]:
         """Few INSERTs, of all that are due now and of all that are due later.
 
         Ends with hints where there is something new; with none where nothing is due yet.

@@ -9,10 +9,11 @@ from sqlalchemy import Engine
 
 from todoke.bell import Bell
 from todoke.errors import InvalidOption
+from todoke.handles.kinds import AsyncTx, SyncTx
+from todoke.handles.promise import Promised
 from todoke.message import Event
-from todoke.outbox.connection import Write
-from todoke.outbox.handle import AsyncTx, Handles, SyncTx
-from todoke.outbox.publish import Outbox
+from todoke.outbox.handle import Handles
+from todoke.outbox.publish import Outbox, Settles
 from todoke.outbox.row import Row
 
 
@@ -31,11 +32,14 @@ class Publishing:
         context: str,
         *,
         headers: Mapping[str, str] | None = None,
+        settles: Settles | None = None,
         **options: Any,
     ) -> Any:
-        (message,) = self._outbox.messages([event], context, headers=headers)
+        (message,) = self._outbox.messages([event], context, headers=headers, settles=settles)
         call = f"publish({type(event).__name__})"
-        return self._give(tx, self._outbox.rows([message], **options), message, call)
+        return self._give(
+            tx, self._outbox.rows([message], settles=settles, **options), message, call
+        )
 
     def many(
         self, tx: SyncTx | AsyncTx, events: Iterable[Event], context: str, **options: Any
@@ -52,6 +56,6 @@ class Publishing:
         return answer if writing is None else _answer_after(writing, answer)
 
 
-async def _answer_after(write: Write, answer: Any) -> Any:
+async def _answer_after(write: Promised[object], answer: Any) -> Any:
     await write()
     return answer

@@ -35,6 +35,7 @@ class Row(NamedTuple):
     headers: str | None
     trace_context: str | None
     deliver_before: datetime | None
+    settles: UUID | None
 
     @property
     def values(self) -> dict[str, Any]:

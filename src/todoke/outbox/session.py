@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlalchemy import Engine, event
-from sqlalchemy.exc import UnboundExecutionError
 from sqlalchemy.orm import Session, SessionTransaction
 
-from todoke.database import safe_url, same_database
-from todoke.errors import NotInTransaction, OtherDatabase
-from todoke.outbox.connection import write
+from todoke.handles import connection as connections
+from todoke.handles.session import check, connection_of
 from todoke.outbox.publish import Outbox
 from todoke.outbox.row import Row
 
@@ -20,7 +18,7 @@ _COMMITTING = "todoke_committing"
 
 def keep(outbox: Outbox, session: Session, rows: list[Row], engine: Engine, call: str) -> None:
     """A Session keeps rows until its commit, like `session.add`."""
-    _check_bind(outbox, session, engine, call)
+    check(session, outbox.table.live, engine, call)
     if not rows:
         return
     if session.get_transaction() is None:
@@ -42,21 +40,6 @@ class _Waiting:
     written_in: SessionTransaction | None = None
 
 
-def _check_bind(outbox: Outbox, session: Session, engine: Engine, call: str) -> None:
-    try:
-        bind = session.get_bind(clause=outbox.table.live)
-    except UnboundExecutionError:
-        raise OtherDatabase(
-            call, "no database (bind it, or name todoke's tables in `binds`)", safe_url(engine.url)
-        ) from None
-    theirs = bind.engine
-    if theirs is not engine and not same_database(theirs.url, engine.url):
-        raise OtherDatabase(call, safe_url(theirs.url), safe_url(engine.url))
-    always = getattr(theirs.dialect, "_on_connect_isolation_level", None)
-    if bind.get_execution_options().get("isolation_level", always) == "AUTOCOMMIT":
-        raise NotInTransaction(call, "a Session", "Bind it to an engine without AUTOCOMMIT.")
-
-
 @event.listens_for(Session, "before_commit")
 def _write_waiting(session: Session) -> None:
     """Before a COMMIT, and before the end of a savepoint; which of the two, nobody tells."""
@@ -71,9 +54,9 @@ def _write_all(session: Session, waiting: list[_Waiting]) -> None:
     here = _innermost(session)
     for outbox in dict.fromkeys(one.outbox for one in waiting):
         mine = [one for one in waiting if one.outbox is outbox]
-        connection = session.connection(bind_arguments={"clause": outbox.table.live})
-        rows = [row for one in mine for row in one.rows]
-        write(connection, outbox, rows, connection.engine, "publish")
+        connection = connection_of(session, outbox.table.live)
+        connections.check(outbox.database, connection, connection.engine, "publish")
+        outbox.write(connection, [row for one in mine for row in one.rows])
         for one in mine:
             one.written_in = here
 

@@ -13,7 +13,7 @@ from todoke.database import Database
 from todoke.dead_letters.followers import Followers
 from todoke.errors import InvalidOption, UnreadableArchive
 from todoke.retention.clean import CHUNK, Cleaner, Cleaning
-from todoke.retention.due import Closed, Due, Expired, Open, Settled
+from todoke.retention.due import Closed, Due, Expired, Open, Over, Settled
 from todoke.retention.file import ArchiveFile, Writer, describe, files_in
 from todoke.retention.line import Kind
 from todoke.retention.period import Folder, Retention
@@ -21,6 +21,7 @@ from todoke.retention.restore import LETTER, Restored, Restoring
 from todoke.telemetry import Counts
 from todoke.work.table import WorkTable
 
+ENTRY = "ledger"
 Tell = Callable[[str, int], None]
 """Hears of each chunk: its kind, and how many rows."""
 
@@ -32,6 +33,7 @@ class Archive:
         self,
         tables: Sequence[WorkTable],
         letters: Table,
+        ledger: Table,
         followers: Followers,
         database: Database,
         retention: Callable[[], Retention],
@@ -41,6 +43,7 @@ class Archive:
             **{table.source: Kind(table.source, table.history, "settled_at") for table in tables},
             LETTER: Kind(LETTER, letters, "died_at"),
         }
+        self._ledger = Over(Kind(ENTRY, ledger, "settled_at"), letters, database)
         self._followers, self._database = followers, database
         self._retention, self._draw = retention, draw
         self._restoring = Restoring(self.kinds, tables, database, retention)
@@ -125,6 +128,7 @@ class Archive:
         for name, seconds in periods.items():
             dues.append(Settled(self.kinds[name], database, seconds))
             dues.append(Expired(self.kinds[name], database))
+        dues.append(self._ledger)
         dues.append(Closed(letters, database, retention.dead))
         if retention.archive is not None:
             # An open letter is never just deleted.

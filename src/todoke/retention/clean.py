@@ -100,7 +100,7 @@ class _Removal:
 
     def __init__(self, due: Due, database: Database, writer: Writer | None) -> None:
         self.due: Due = due
-        self._database, self._writer = database, writer
+        self._database, self._writer = database, writer if due.archives else None
         self._passed = False
         table = due.kind.table
         locked = (_among(due.kind, database), due.still)

@@ -15,11 +15,12 @@ from itertools import takewhile
 from typing import Any, Protocol
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, and_, bindparam, func, or_, select
+from sqlalchemy import Connection, Row, Table, and_, bindparam, func, or_, select
 from sqlalchemy.sql import ColumnElement
 
 from todoke.database import Database
 from todoke.dead_letters.followers import Followers, letter_place
+from todoke.ledger.accept import over
 from todoke.retention.line import Kind
 from todoke.work.strand import UNORDERED
 
@@ -45,6 +46,8 @@ class Due(Protocol):
     """What `still` is asked with."""
     walks: bool
     """The next look begins where this one ended."""
+    archives: bool
+    """Its rows go into the archive, if there is one."""
 
     def find(self, connection: Connection, most: int) -> Found: ...
 
@@ -61,6 +64,7 @@ class _Walk(ABC):
     """Looks at rows one after the other, and passes those that stay."""
 
     walks = True
+    archives = True
 
     def __init__(self) -> None:
         self.restart()
@@ -125,6 +129,7 @@ class _Indexed:
     """Rows that an index tells by themselves: none is passed, so nothing is remembered."""
 
     walks = False
+    archives = True
 
     def __init__(
         self,
@@ -157,6 +162,15 @@ class Expired(_Indexed):
     def __init__(self, kind: Kind, database: Database) -> None:
         expires_at = kind.table.c.expires_at
         super().__init__(kind, expires_at <= database.once(database.now), {}, expires_at)
+
+
+class Over(_Indexed):
+    """Entries of the ledger whose time is up; they answer repeats, and are not archived."""
+
+    archives = False
+
+    def __init__(self, kind: Kind, letters: Table, database: Database) -> None:
+        super().__init__(kind, over(kind.table, letters, database), {}, kind.table.c.expires_at)
 
 
 class Closed(_Indexed):

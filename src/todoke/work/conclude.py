@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -25,10 +25,18 @@ from todoke.outcome import Done, Outcome, Reject, Retry, Skip, Snooze
 from todoke.telemetry import masked
 from todoke.work.handler import Handler
 from todoke.work.item import Failure, Item
-from todoke.work.settlement import Dead, Later, Processed, Settlement, Then
+from todoke.work.settlement import Dead, Later, Processed, Settlement, Then, in_turn
 
 Publish = Callable[[Sequence[Event], Handler, Item], Then]
 """Turns events a handler answered into rows to be written as its message is settled."""
+
+
+class Entries(Protocol):
+    """Writes into the ledger what became of a message that settles an entry."""
+
+    def succeed(self, item: Item, result: object) -> Then | None: ...
+    def refuse(self, item: Item, failure: Failure) -> Then | None: ...
+
 
 OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
 TIMEOUT = "TIMEOUT"
@@ -40,8 +48,15 @@ _NOTHING_MORE: tuple[Outcome, tuple[Event, ...]] = (Done(), ())
 class Conclusions:
     """Decides, by outcome, error class and retry policy."""
 
-    def __init__(self, clock: Clock, random: Callable[[], float], publish: Publish) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        random: Callable[[], float],
+        publish: Publish,
+        entries: Entries | None = None,
+    ) -> None:
         self._clock, self._random, self._publish = clock, random, publish
+        self._entries = entries
 
     def outcome_of(self, answer: Any) -> tuple[Outcome, tuple[Event, ...]]:
         """An answer is an outcome, events to publish, or nothing."""
@@ -60,8 +75,21 @@ class Conclusions:
             code="WRONG_ANSWER",
         )
 
-    def then(self, events: Sequence[Event], handler: Handler, item: Item) -> Then | None:
-        """What is still to be written as the message is settled: the events, as rows."""
+    def then(
+        self, outcome: Outcome, events: Sequence[Event], handler: Handler, item: Item
+    ) -> Then | None:
+        """What is still to be written as the message is settled: events, and its entry's end."""
+        written = self._rows(events, handler, item)
+        if item.settles is None or self._entries is None:
+            return written
+        match outcome:
+            case Done(result):
+                return in_turn(written, self._entries.succeed(item, result))
+            case Skip():
+                return self._entries.succeed(item, None)
+        return written
+
+    def _rows(self, events: Sequence[Event], handler: Handler, item: Item) -> Then | None:
         for event in events:
             if handler.publishes is not None and type(event) not in handler.publishes:
                 known = [one.__name__ for one in handler.publishes]
@@ -75,7 +103,7 @@ class Conclusions:
             case Done():
                 return Processed(item, then=then)
             case Skip(reason):
-                return Processed(item, note=masked(reason))
+                return Processed(item, note=masked(reason), then=then)
             case Snooze(until):
                 return Later(item, self._until(until), spared=True, of=handler.retry.attempts)
             case Reject(reason):
@@ -116,9 +144,11 @@ class Conclusions:
         if not isinstance(event, Event):
             return Dead(item, failure)
         try:
-            then = self.then([event], handler, item)
+            then = self._rows([event], handler, item)
         except InvalidEvent as wrong:
             return Dead(item, describe(wrong, "permanent"))
+        if item.settles is not None and self._entries is not None:
+            then = in_turn(then, self._entries.refuse(item, failure))
         return Processed(item, note=f"{failure.code}: {failure.message}", then=then)
 
     def _again(

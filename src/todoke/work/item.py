@@ -38,6 +38,7 @@ class Item(NamedTuple):
     crashes: int
     alone: bool
     deliver_before: datetime | None
+    settles: UUID | None
     created_at: datetime
     claimed_at: datetime
 

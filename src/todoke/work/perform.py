@@ -141,7 +141,7 @@ class Performer:
         answer = call.handler.function(call.event, **call.values, **own)
         crash.point("handler.after_call")
         outcome, events = self._conclusions.outcome_of(answer)
-        return outcome, self._conclusions.then(events, call.handler, call.item)
+        return outcome, self._conclusions.then(outcome, events, call.handler, call.item)
 
     def _rerun(self, call: Call, run: Callable[[Call], Answer]) -> Answer:
         """A deadlock or a lost connection is nobody's fault: again, at no attempt's cost."""
@@ -195,7 +195,7 @@ class Performer:
         answer = await call.handler.function(call.event, **call.values, **own)
         crash.point("handler.after_call")
         outcome, events = self._conclusions.outcome_of(answer)
-        return outcome, self._conclusions.then(events, call.handler, call.item)
+        return outcome, self._conclusions.then(outcome, events, call.handler, call.item)
 
     async def _rerun_async(self, call: Call) -> Answer:
         for _ in range(_RERUNS):
@@ -221,7 +221,7 @@ class Performer:
                     answer = call.handler.function(call.event, **values)
             crash.point("handler.after_call")
             outcome, events = self._conclusions.outcome_of(answer)
-            kept[0] = self._conclusions.then(events, call.handler, call.item)
+            kept[0] = self._conclusions.then(outcome, events, call.handler, call.item)
             return outcome
 
         async with AsyncExitStack() as stack:

@@ -13,6 +13,18 @@ from todoke.work.item import Failure, Item
 Then: TypeAlias = Callable[[Connection], None]
 
 
+def in_turn(first: Then | None, second: Then | None) -> Then | None:
+    """One after the other, as far as there are two."""
+    if first is None or second is None:
+        return first or second
+
+    def write(connection: Connection) -> None:
+        first(connection)
+        second(connection)
+
+    return write
+
+
 @dataclass(slots=True)
 class Processed:
     """It is done; `then` is written in the same transaction."""

@@ -54,6 +54,7 @@ CARRIED = (
     "max_attempts",
     "deliver_before",
     "expires_at",
+    "settles",
     "created_at",
 )
 # What tells how it went there.
@@ -82,6 +83,7 @@ def carried_columns() -> list[Column[Any]]:
         Column("max_attempts", Integer),
         Column("deliver_before", Moment()),
         Column("expires_at", Moment()),
+        Column("settles", UNIQUE_ID),
         Column("created_at", Moment(), nullable=False),
     ]
 

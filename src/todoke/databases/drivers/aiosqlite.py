@@ -34,6 +34,15 @@ class Aiosqlite(AsyncDriver):
         async with connection.executemany(statement, parameters):
             pass
 
+    async def find(
+        self, connection: Any, statement: str, parameters: Parameters
+    ) -> Sequence[Any] | None:
+        cursor = await connection.execute(statement, parameters)
+        cursor._cursor.row_factory = None  # the user's rows may be of any kind
+        async with cursor:
+            found: Sequence[Any] | None = await cursor.fetchone()
+            return found
+
     def watch(self, connection: Any, on_use: OnUse) -> None:
         # Every method hands its work to the connection's thread here.
         execute = connection._execute

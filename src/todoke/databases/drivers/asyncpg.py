@@ -45,6 +45,12 @@ class Asyncpg(AsyncDriver):
     ) -> None:
         await connection.executemany(statement, parameters)
 
+    async def find(
+        self, connection: Any, statement: str, parameters: Parameters
+    ) -> Sequence[Any] | None:
+        found: Sequence[Any] | None = await connection.fetchrow(statement, *parameters)
+        return found
+
     def watch(self, connection: Any, on_use: OnUse) -> None:
         connection._protocol = _Watched(connection._protocol, on_use)
 

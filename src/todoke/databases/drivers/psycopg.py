@@ -52,6 +52,10 @@ class Psycopg(Copies, SyncDriver):
             (found,) = cursor.execute(statement, parameters).fetchall()[0]
             return found
 
+    def find(self, connection: Any, statement: str, parameters: Parameters) -> Sequence[Any] | None:
+        with Cursor(connection, row_factory=tuple_row) as cursor:
+            return cursor.execute(statement, parameters).fetchone()
+
     def copy(self, connection: Any, rows: Copy) -> None:
         send(connection, *prepared(rows, _DIALECT))
 
@@ -85,6 +89,13 @@ class AsyncPsycopg(Copies, AsyncDriver):
             await cursor.execute(statement, parameters)
             (found,) = (await cursor.fetchall())[0]
             return found
+
+    async def find(
+        self, connection: Any, statement: str, parameters: Parameters
+    ) -> Sequence[Any] | None:
+        async with AsyncCursor(connection, row_factory=tuple_row) as cursor:
+            await cursor.execute(statement, parameters)
+            return await cursor.fetchone()
 
     async def copy(self, connection: Any, rows: Copy) -> None:
         await send_async(connection, *prepared(rows, _DIALECT))

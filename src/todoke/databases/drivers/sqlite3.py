@@ -31,6 +31,13 @@ class Sqlite3(SyncDriver):
     ) -> None:
         connection.executemany(statement, parameters)
 
+    def find(self, connection: Any, statement: str, parameters: Parameters) -> Sequence[Any] | None:
+        cursor = connection.cursor()
+        cursor.row_factory = None  # the user's rows may be of any kind
+        found: Sequence[Any] | None = cursor.execute(statement, parameters).fetchone()
+        cursor.close()
+        return found
+
 
 def address_of(connection: Any) -> URL:
     cursor = connection.cursor()

@@ -7,14 +7,18 @@ done with it, a commit above all, is refused. A rollback is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from todoke.driver import Watching
 from todoke.errors import NotAwaited
+
+R = TypeVar("R")
+Promised: TypeAlias = Callable[[], Coroutine[Any, Any, R]]
+"""To be called and awaited."""
 
 _publishing: ContextVar[bool] = ContextVar("todoke_publishing", default=False)
 """What is done now is a publication's own."""

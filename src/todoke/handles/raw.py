@@ -1,67 +1,86 @@
-"""Publishing on a driver's own connection, sync or async: the INSERT runs at once."""
+"""A driver's own connection, sync or async."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import URL, Engine
 
-from todoke.bell import Bell, Hints
-from todoke.database import safe_url, same_database
+from todoke.database import Database, safe_url, same_database
+from todoke.databases import schema
+from todoke.databases.drivers import NAMES, driver_of
 from todoke.databases.drivers.statement import Statements
 from todoke.databases.sqlite import in_memory
 from todoke.driver import AsyncDriver, Copies, Driver, Parameters, SyncDriver
-from todoke.errors import NotInTransaction, OtherDatabase
-from todoke.outbox.promise import Promise
-from todoke.outbox.publish import Outbox
-from todoke.outbox.row import Row
-from todoke.writing import Ask, Copy, Execute, Step, run, run_async
+from todoke.errors import NotInTransaction, OtherDatabase, TodokeError
+from todoke.handles.promise import Promise, Promised
+from todoke.writing import Ask, Copy, Execute, Find, Step, Writing, run, run_async
 
-Write = Callable[[], Coroutine[Any, Any, None]]
+R = TypeVar("R")
+Make: TypeAlias = Callable[[bool], Writing[R]]
+"""The statements to run; told whether many rows can be streamed."""
+After: TypeAlias = Callable[[Driver, Any, R], None]
+"""Told, in the transaction, what they have found."""
+
+
+def known_driver(connection: Any, call: str) -> SyncDriver | AsyncDriver:
+    """Whose it is; what is no connection at all is refused."""
+    driver = driver_of(connection)
+    if driver is None:
+        raise TodokeError(
+            f"{call} got {type(connection).__name__}. Pass the transaction your change is made "
+            "in: a SQLAlchemy Session, AsyncSession, Connection or AsyncConnection, or a "
+            f"connection of {', '.join(NAMES)}."
+        )
+    return driver
 
 
 class RawConnections:
-    """Writes rows on connections of drivers that todoke knows."""
+    """Runs statements on connections of drivers that todoke knows."""
 
-    def __init__(self, outbox: Outbox, engine: Callable[[], Engine], bell: Callable[[], Bell]):
-        self._outbox, self._engine, self._bell = outbox, engine, bell
+    def __init__(self, database: Database, engine: Callable[[], Engine]) -> None:
+        self._database, self._engine = database, engine
         self._statements: dict[tuple[type, str], Statements] = {}
 
-    def write(self, driver: SyncDriver, connection: Any, rows: Sequence[Row], call: str) -> None:
+    def run(
+        self, driver: SyncDriver, connection: Any, make: Make[R], call: str, after: After[R]
+    ) -> R:
         connection = driver.own(connection)
         self._check_place(driver.address(connection), connection, call)
         if driver.commits_by_itself(connection):
             raise NotInTransaction(call, driver.name, driver.remedy)
-        writing = self._outbox.writing(rows, copies=isinstance(driver, Copies))
-        with self._outbox.tables():
-            hints = run(writing, partial(self._perform, driver, connection))
-        self._ring(driver, connection, hints)
+        writing = make(isinstance(driver, Copies))
+        with schema.needed(self._database):
+            found = run(writing, partial(self._perform, driver, connection))
+        after(driver, connection, found)
+        return found
 
     def promised(
-        self, driver: AsyncDriver, connection: Any, rows: Sequence[Row], call: str
-    ) -> Write:
+        self, driver: AsyncDriver, connection: Any, make: Make[R], call: str, after: After[R]
+    ) -> Promised[R]:
         """What is to be called and awaited; until then the connection is watched."""
         connection = driver.own(connection)
         promise = Promise(connection, call, driver)
 
-        async def write() -> None:
+        async def run_promised() -> R:
             with promise.kept():
-                await self._write_async(driver, connection, rows, call)
+                return await self._run_async(driver, connection, make, call, after)
 
-        return write
+        return run_promised
 
-    async def _write_async(
-        self, driver: AsyncDriver, connection: Any, rows: Sequence[Row], call: str
-    ) -> None:
+    async def _run_async(
+        self, driver: AsyncDriver, connection: Any, make: Make[R], call: str, after: After[R]
+    ) -> R:
         self._check_place(await driver.address(connection), connection, call)
         if await driver.commits_by_itself(connection):
             raise NotInTransaction(call, driver.name, driver.remedy)
-        writing = self._outbox.writing(rows, copies=isinstance(driver, Copies))
-        with self._outbox.tables():
-            hints = await run_async(writing, partial(self._perform, driver, connection))
-        self._ring(driver, connection, hints)
+        writing = make(isinstance(driver, Copies))
+        with schema.needed(self._database):
+            found = await run_async(writing, partial(self._perform, driver, connection))
+        after(driver, connection, found)
+        return found
 
     def _check_place(self, address: URL | None, connection: Any, call: str) -> None:
         ours = self._engine()
@@ -82,6 +101,9 @@ class RawConnections:
         if isinstance(step, Copy):
             return driver.copy(connection, step)
         statements = self._statements_of(driver)
+        if isinstance(step, Find):
+            finding = statements.prepared(step.statement, step.values)
+            return driver.find(connection, finding.text, finding.parameters(step.values))
         if isinstance(step, Ask):
             asking = statements.prepared(step.statement)
             return driver.ask(connection, asking.text, asking.parameters({}))
@@ -92,10 +114,6 @@ class RawConnections:
         if key not in self._statements:
             self._statements[key] = Statements(driver)
         return self._statements[key]
-
-    def _ring(self, driver: Driver, connection: Any, hints: Hints) -> None:
-        if hints:
-            driver.ring_when_over(connection, self._bell(), hints)
 
 
 def _execute(driver: Any, connection: Any, statements: Statements, step: Execute) -> Any:

@@ -1,44 +1,45 @@
-"""SQLAlchemy's connections: rows are written at once."""
+"""SQLAlchemy's own connections."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from todoke.database import safe_url, same_database
+from todoke.database import Database, safe_url, same_database
 from todoke.driver import OnUse, Watching
 from todoke.errors import NotAwaited, NotInTransaction, OtherDatabase
-from todoke.outbox.promise import Promise
-from todoke.outbox.publish import Outbox
-from todoke.outbox.row import Row
+from todoke.handles.promise import Promise, Promised
 
-Write: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+R = TypeVar("R")
 
 
-def write(
-    connection: Connection, outbox: Outbox, rows: list[Row], engine: Engine, call: str
-) -> None:
-    """A Connection writes at once."""
-    _check(outbox, connection, engine, call)
-    outbox.write(connection, rows)
+def check(database: Database, connection: Connection, engine: Engine, call: str) -> None:
+    """Refuses one that leads elsewhere, or commits by itself."""
+    theirs = connection.engine
+    if theirs is not engine and not same_database(theirs.url, engine.url):
+        raise OtherDatabase(call, safe_url(theirs.url), safe_url(engine.url))
+    if database.is_autocommit(connection):
+        raise NotInTransaction(
+            call, "a connection", "Use one without isolation_level='AUTOCOMMIT'."
+        )
 
 
 def promised(
-    connection: AsyncConnection, outbox: Outbox, rows: list[Row], engine: Engine, call: str
-) -> Write:
-    """The same for an AsyncConnection: what is to be called and awaited."""
+    connection: AsyncConnection, call: str, work: Callable[[Connection], R]
+) -> Promised[R]:
+    """What is to be called and awaited; until then the connection is watched."""
     promise = Promise(connection, call, _COMMITS)
 
-    async def write_async() -> None:
+    async def work_async() -> R:
         with promise.kept():
-            await connection.run_sync(write, outbox, rows, engine, call)
+            return await connection.run_sync(work)
 
-    return write_async
+    return work_async
 
 
 class _Commits(Watching):
@@ -77,13 +78,3 @@ class _Commits(Watching):
 
 
 _COMMITS = _Commits()
-
-
-def _check(outbox: Outbox, connection: Connection, engine: Engine, call: str) -> None:
-    theirs = connection.engine
-    if theirs is not engine and not same_database(theirs.url, engine.url):
-        raise OtherDatabase(call, safe_url(theirs.url), safe_url(engine.url))
-    if outbox.database.is_autocommit(connection):
-        raise NotInTransaction(
-            call, "a connection", "Use one without isolation_level='AUTOCOMMIT'."
-        )

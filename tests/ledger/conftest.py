@@ -1,0 +1,22 @@
+"""What the ledger's tests share: a clock they move, and an application on each database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.application import application
+from todoke import Todoke
+from todoke.testing import Clock
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def app(migrated_url: str, clock: Clock) -> Iterator[Todoke]:
+    with application(migrated_url, clock=clock) as app:
+        yield app

@@ -55,6 +55,24 @@ def broker(tmp_path: Path) -> Iterator[PaperBroker]:
         yield found
 
 
+@pytest.fixture
+def desk(
+    migrated_url: str, mail_server: MailServer, clock: Clock, broker: PaperBroker
+) -> Iterator[Sandbox]:
+    """A shop with a broker behind it, on a fresh database, once of every kind."""
+    with sandbox(migrated_url, mail_server, clock, broker.url) as found:
+        yield found
+
+
+@pytest.fixture
+def small_desk(
+    sqlite_copy: str, mail_server: MailServer, clock: Clock, broker: PaperBroker
+) -> Iterator[Sandbox]:
+    """The same on SQLite, for what does not depend on the database."""
+    with sandbox(sqlite_copy, mail_server, clock, broker.url) as found:
+        yield found
+
+
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A self-signed certificate for localhost, and its key."""

@@ -55,7 +55,7 @@ class Book:
         """The order under this key: written now, or found as it was written first."""
         text = json.dumps(body, sort_keys=True)
         digest = sha256(text.encode()).hexdigest()
-        values = (key, digest, text, datetime.now(UTC).isoformat())
+        values = (key, digest, text, _now())
         with self._lock:
             self._connection.execute(
                 "INSERT INTO orders (key, digest, body, taken_at) VALUES (?, ?, ?, ?)"
@@ -81,3 +81,7 @@ class Book:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")

@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI
 
-from shop.web import operations, orders
+from shop.web import brokerage, operations, orders
 from shop.web.limits import BodyLimit
 from shop.web.problems import install_problems
 from todoke import Todoke
@@ -14,5 +14,6 @@ def create_web(app: Todoke) -> FastAPI:
     web.add_middleware(BodyLimit)
     install_problems(web)
     web.include_router(orders.routes(app))
+    web.include_router(brokerage.routes(app))
     web.include_router(operations.routes(app))
     return web

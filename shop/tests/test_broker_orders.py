@@ -1,6 +1,7 @@
 """An order to the broker: accepted once per key, sent, and its outcome told to whoever asks."""
 
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import quote
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_a_client_whose_connection_died_asks_by_its_key(desk: Sandbox) -> None:
 @pytest.mark.parametrize("key", ["never-used", "k" * 256, "a\x00b", " "])
 def test_of_a_key_that_was_never_used_nothing_is_known(small_desk: Sandbox, key: str) -> None:
     """ID-2"""
-    answer = small_desk.web.get(f"/do/order/{key}")
+    answer = small_desk.web.get(f"/do/order/{quote(key, safe='')}")
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
 

@@ -131,16 +131,6 @@ def test_after_a_redrive_the_outcome_is_open_again_and_the_broker_sees_the_same_
     assert len(broker.orders()) == 1
 
 
-def test_at_most_four_orders_are_sent_at_once(small_desk: Sandbox, broker: PaperBroker) -> None:
-    """ID-6"""
-    broker.script({"do": "slow", "seconds": 0.3})
-    for number in range(12):
-        small_desk.do_order(f"k-{number}")
-    small_desk.work()
-    assert len(broker.orders()) == 12
-    assert broker.traffic()["mostAtOnce"] == 4
-
-
 def test_no_more_than_so_many_orders_a_second_are_sent(
     small_desk: Sandbox, broker: PaperBroker
 ) -> None:

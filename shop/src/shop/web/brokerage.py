@@ -1,71 +1,82 @@
 """Routes of broker orders: taken once per key, sent later, and asked for by key."""
 
-from typing import Annotated, Any
+from datetime import datetime
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi.responses import JSONResponse
 
+from shop.brokerage.adapter import Receipt
 from shop.brokerage.context import brokerage
 from shop.brokerage.messages import SendOrder
 from shop.brokerage.model import OrderRequest
-from shop.web.operations import ByOperator
-from shop.web.problems import documented, problem
+from shop.web.operations import ANONYMOUS, ByOperator
+from shop.web.problems import documented
+from shop.web.views import Outgoing
 from todoke import Todoke
-from todoke.operate import Accepted, Conflict, InProgress, LedgerEntry, Replay
+from todoke.errors import InvalidKey
+from todoke.fastapi import Once, StrictRoute, idempotent, outcome_of
 
-OPERATION = "do-order"
+_OPERATION = "do-order"
 
 
-def outcome_of(entry: LedgerEntry) -> dict[str, Any]:
-    error = None
-    if entry.state == "failed":
-        error = {"code": entry.error_code, "message": entry.error_message}
-    return {
-        "key": entry.key,
-        "status": entry.state,
-        "result": entry.response,
-        "error": error,
-        "acceptedAt": entry.accepted_at.isoformat(),
-        "settledAt": entry.settled_at and entry.settled_at.isoformat(),
-    }
+class Failure(Outgoing):
+    code: str
+    message: str | None
+
+
+class Outcome(Outgoing):
+    """What became of an order, for the API's documentation."""
+
+    key: str
+    status: Literal["accepted", "succeeded", "failed"]
+    result: Receipt | None
+    error: Failure | None
+    accepted_at: datetime
+    settled_at: datetime | None
+
+
+_DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    200: {"model": Outcome, "description": "What became of it"}
+}
 
 
 def routes(app: Todoke) -> APIRouter:
-    router = APIRouter(prefix="/do/order", tags=["brokerage"], responses=documented(422))
+    router = APIRouter(
+        prefix="/do/order",
+        tags=["brokerage"],
+        route_class=StrictRoute,
+        responses=_DOCUMENTED | documented(422),
+    )
+    once_per_key = idempotent(app, field="idempotencyKey", caller=_caller, operation=_OPERATION)
 
-    @router.post("", status_code=202, responses=documented(409))
+    @router.post("", status_code=202, response_model=Outcome, responses=documented(400, 409))
     def do_order(
-        request: OrderRequest,
-        operator: ByOperator,
-        response: Response,
-        idempotency_key: Annotated[str | None, Header()] = None,
-    ) -> Any:
-        key = idempotency_key or request.idempotency_key or ""
+        request: OrderRequest, once: Annotated[Once, Depends(once_per_key)], operator: ByOperator
+    ) -> JSONResponse:
+        """Take the order, if its key is new; else tell what became of the one before."""
         with app.session() as session:
-            answer = app.ledger.accept(
-                session, key, request, caller=operator.name, operation=OPERATION
-            )
-            match answer:
-                case Accepted(entry):
-                    wish = SendOrder(client_key=key, order=request)
-                    brokerage.publish(session, wish, settles=entry)
-                    response.headers["Location"] = f"/do/order/{quote(key, safe='')}"
-                    return outcome_of(entry)
-                case Replay(entry):
-                    response.status_code = 200
-                    response.headers["Idempotency-Replayed"] = "true"
-                    return outcome_of(entry)
-                case InProgress(entry, retry_after):
-                    response.status_code = 200
-                    response.headers["Retry-After"] = str(retry_after)
-                    return outcome_of(entry)
-                case Conflict():
-                    return problem(409, "KEY_REUSED", "This key was used for another order.")
+            entry = once.accept(session, request)
+            wish = SendOrder(client_key=once.key, order=request)
+            brokerage.publish(session, wish, settles=entry)
+        where = {"Location": f"/do/order/{quote(once.key, safe='')}"}
+        return JSONResponse(outcome_of(entry), 202, where)
 
-    @router.get("/{key:path}", responses=documented(404))
-    def show(key: str, operator: ByOperator) -> Any:
+    @router.get("/{key:path}", response_model=Outcome, responses=documented(404))
+    def show(key: str, operator: ByOperator) -> JSONResponse:
+        """What became of an order: for a client whose connection died before it was told."""
         with app.session() as session:
-            entry = app.ledger.find(session, key, caller=operator.name, operation=OPERATION)
-        return outcome_of(entry) if entry else problem(404, "NOT_FOUND", "No such key.")
+            try:
+                entry = app.ledger.find(session, key, caller=operator.name, operation=_OPERATION)
+            except InvalidKey:
+                entry = None  # nobody can have used it
+        if entry is None:
+            raise HTTPException(404, "You have placed no order under this key.")
+        return JSONResponse(outcome_of(entry))
 
     return router
+
+
+def _caller(request: Request) -> str:
+    return request.headers.get("X-Operator", ANONYMOUS)

@@ -23,6 +23,8 @@ class Counts:
     due: int
     away_seconds: int
     examples: int
+    broker_deaths: int
+    generated: int
 
 
 SMALL = Counts(
@@ -37,6 +39,8 @@ SMALL = Counts(
     due=3_000,
     away_seconds=3,
     examples=100,
+    broker_deaths=20,
+    generated=300,
 )
 LARGE = Counts(
     schedules=20_000,
@@ -50,6 +54,8 @@ LARGE = Counts(
     due=50_000,
     away_seconds=60,
     examples=5_000,
+    broker_deaths=200,
+    generated=10_000,
 )
 
 

@@ -48,7 +48,7 @@ class _Line:
             "status": status,
             "attempts": self._attempt.number,
             "last_error_code": code,
-            "message_id": str(self._attempt.message.id),
         }
         # As JSON, so that no client's key can look like another line or field.
-        _log.log(level, "broker order %s", json.dumps(fields), extra=fields)
+        told = {**fields, "message_id": str(self._attempt.message.id)}
+        _log.log(level, "broker order %s", json.dumps(fields), extra=told)

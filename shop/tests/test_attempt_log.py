@@ -2,6 +2,7 @@
 
 import json
 import logging
+from contextlib import closing
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -9,9 +10,12 @@ import pytest
 
 from shop.brokerage.adapter import AdapterFailed
 from shop.brokerage.attempt_log import told
+from shop.brokerage.messages import SendOrder
+from shop.brokerage.model import OrderRequest
 from shop.paper_broker.running import PaperBroker
-from shop.testing import Sandbox
-from todoke import Attempt, Message
+from shop.testing import BROKER_ORDER, Sandbox
+from todoke import Attempt, Backoff, Message, Settings, Todoke
+from todoke.testing import Clock
 
 FIELDS = ("idempotency_key", "status", "attempts", "last_error_code", "adapter")
 
@@ -74,6 +78,29 @@ def test_an_error_without_a_reason_code_is_an_internal_error(
         raise RuntimeError("an adapter that nobody tested")
     assert failed.value.code == "INTERNAL_ERROR"
     assert lines(caplog)[-1] == ("k-1", "PENDING", 1, "INTERNAL_ERROR", "odd")
+
+
+def test_an_order_whose_adapter_gives_no_reason_code_has_failed_with_internal_error(
+    sqlite_copy: str,
+) -> None:
+    """ID-5: of the dead letter and of the outcome alike."""
+    with closing(Todoke(sqlite_copy, settings=Settings(environment={}), clock=Clock())) as app:
+
+        @app.on(SendOrder, retry=Backoff(attempts=1))
+        async def send(event: SendOrder, attempt: Attempt) -> None:
+            with told(attempt, event.client_key, "odd"):
+                raise RuntimeError("an adapter that nobody tested")
+
+        order = OrderRequest.model_validate(BROKER_ORDER)
+        with app.session() as session:
+            answer = app.ledger.accept(session, "k-1", order)
+            app.publish(session, SendOrder(client_key="k-1", order=order), settles=answer.entry)
+        app.drain()
+        with app.session() as session:
+            (letter,) = app.dead_letters.list(session).items
+            entry = app.ledger.find(session, "k-1")
+    assert entry is not None
+    assert (entry.state, entry.error_code, letter.code) == ("failed", *["INTERNAL_ERROR"] * 2)
 
 
 def test_the_text_of_a_line_holds_its_fields_whatever_the_key_looks_like(

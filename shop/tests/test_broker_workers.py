@@ -5,14 +5,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
 import pytest
 from tests.waiting import until
+from tests.work.running import worker as in_process
 
+from shop.app import wired
+from shop.brokerage.messages import SendOrder
+from shop.brokerage.model import OrderRequest
+from shop.mailbox.server import MailServer
 from shop.paper_broker.running import PaperBroker
-from shop.testing import Sandbox
+from shop.testing import BROKER_ORDER, Sandbox, settings_for
+from todoke import Todoke
+from todoke.operate import DeadLetter
 from todoke.testing import Clock
 
 
@@ -47,6 +54,29 @@ def test_at_most_four_orders_are_sent_at_once_by_all_workers_together(
     with worker(desk, broker), worker(desk, broker):
         until(lambda: len(broker.orders()) == 12, 60)
     assert broker.traffic()["mostAtOnce"] == 4
+
+
+def test_an_order_that_fails_alone_is_given_up_before_the_breaker_opens(
+    sqlite_copy: str, mail_server: MailServer, broker: PaperBroker
+) -> None:
+    """ID-5, ID-6: by one worker, which counts failures in a row."""
+    settings = settings_for(sqlite_copy, mail_server, broker.url)
+    quick = {"retry.broker-order.delays": ["20ms"] * 5, "outbox.poll": "20ms"}
+    broker.script({"do": "fail", "status": 500})
+    with closing(wired(Todoke(settings=settings.with_values(quick)))) as app:
+        with app.session() as session:
+            order = OrderRequest.model_validate(BROKER_ORDER)
+            app.publish(session, SendOrder(client_key="k-1", order=order))
+        with in_process(app):
+            until(lambda: letters(app), 60)
+        (letter,) = letters(app)
+    assert (letter.code, letter.attempts) == ("BROKER_500", 6)
+    assert broker.traffic()["requests"] == 6
+
+
+def letters(app: Todoke) -> list[DeadLetter]:
+    with app.session() as session:
+        return app.dead_letters.list(session).items
 
 
 def test_a_worker_that_dies_before_it_wrote_the_answer_down_orders_nothing_twice(

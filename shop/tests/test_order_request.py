@@ -171,7 +171,7 @@ def test_all_that_is_wrong_is_named_at_once() -> None:
 
 def test_an_order_is_written_in_one_way() -> None:
     """ID-4"""
-    spelt = order(symbol="aapl", quantity="1.50", limitPrice="10.0", clientTags=[" b", "a", "b"])
+    spelt = order(symbol="aapl", quantity="1.50", limitPrice="10.0", clientTags=[" e", *"dcbaaf"])
     assert written(spelt) == {
         "version": "1.1",
         "symbol": "AAPL",
@@ -182,7 +182,7 @@ def test_an_order_is_written_in_one_way() -> None:
         "stopPrice": None,
         "timeInForce": "DAY",
         "account": "8871-2040",
-        "clientTags": ["a", "b"],
+        "clientTags": ["a", "b", "c", "d", "e", "f"],
     }
 
 

@@ -286,6 +286,14 @@ class Database(ABC):
     def passes(self, error: BaseException) -> bool:
         """A deadlock, a serialisation failure, a lock time-out: running it again may succeed."""
 
+    def is_victim(self, error: BaseException) -> bool:
+        """The server has taken the whole transaction back, to end a deadlock or for its order."""
+        return False
+
+    def is_untouched(self, connection: Connection) -> bool:
+        """Its transaction has not reached the server yet; False where none can tell."""
+        return False
+
     @abstractmethod
     def lacks_table(self, error: BaseException) -> bool:
         """A driver's own error: a statement named a table that is not there."""

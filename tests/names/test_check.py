@@ -153,6 +153,9 @@ def test_a_context_that_is_not_there_is_told(file: Path) -> None:
         ("retention.inbox", "1d"),
         ("database.require_tls", "perhaps"),
         ("lease.poison", "often"),
+        ("ledger.expires", "0s"),
+        ("ledger.conflict_status", 418),
+        ("ledger.store", "some"),
     ],
 )
 def test_a_setting_that_a_worker_would_refuse_is_told(file: Path, name: str, value: object) -> None:

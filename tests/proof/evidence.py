@@ -22,6 +22,8 @@ class Published:
     body: str
     told: Told
     key: str = ""
+    accepted: bool = False
+    """Together with a key of the ledger, whose entry it settles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,14 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """What the ledger says of the event that settles an entry."""
+
+    event: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class Expected:
     """What should become of an event of one kind at one handler."""
 
@@ -104,3 +114,4 @@ class Evidence:
     settled: list[Settled] = field(default_factory=list)
     letters: list[Letter] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)

@@ -10,6 +10,7 @@ from sqlalchemy import exists, select, true
 from sqlalchemy.orm import Session
 
 from todoke.dead_letters import bury
+from todoke.ledger.settle import Settlements
 from todoke.work import claim, rescue, settle
 from todoke.work.call import Answer, Call, InOwnTransaction
 from todoke.work.hold import Holds
@@ -124,7 +125,32 @@ def share_a_lane(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LaneLeases, "take", greedy)
 
 
+def settle_without_the_entry(patch: pytest.MonkeyPatch) -> None:
+    """A message that is processed, and whose entry stays in progress."""
+    from todoke.work.conclude import Conclusions
+
+    then = Conclusions.then
+
+    def without(self: Conclusions, outcome: Any, events: Any, handler: Any, item: Any) -> Any:
+        return then(self, outcome, events, handler, item._replace(settles=None))
+
+    patch.setattr(Conclusions, "then", without)
+
+
+def bury_without_telling_the_ledger(patch: pytest.MonkeyPatch) -> None:
+    """A dead letter whose entry stays in progress."""
+    patch.setattr(Settlements, "fail", lambda *_: None)
+
+
+def redrive_without_telling_the_ledger(patch: pytest.MonkeyPatch) -> None:
+    """A message that is tried again, and whose entry has failed for good."""
+    patch.setattr(Settlements, "reopen", lambda *_: None)
+
+
 MUTANTS: list[Plant] = [
+    settle_without_the_entry,
+    bury_without_telling_the_ledger,
+    redrive_without_telling_the_ledger,
     break_the_fence,
     skip_the_attempt_count,
     settle_after_the_commit,

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from tests.proof.evidence import Expected
 from todoke import Attempt, Event, Key, PermanentError, Todoke, TransientError
+from todoke.operate import Accepted, LedgerEntry
 
 Call = Callable[[str, str], str]
 """Tells the recorder that a handler was called; answers a token."""
@@ -75,6 +76,13 @@ CROWDED_WEIGHTS = [4, 1, 2, 4, 1, 1, 1, 1]
 
 def expected() -> dict[str, list[Expected]]:
     return {kind.__name__: wishes for kind, wishes in KINDS.items()}
+
+
+def accept(app: Todoke, session: Session) -> LedgerEntry:
+    """A key of the ledger that nobody has used."""
+    answer = app.ledger.accept(session, str(app.identities.draw()), {"case": 1})
+    assert isinstance(answer, Accepted)
+    return answer.entry
 
 
 def register(app: Todoke, called: Call) -> None:

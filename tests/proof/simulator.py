@@ -202,14 +202,17 @@ class World:
                 weights = scenario.CROWDED_WEIGHTS if crowded else scenario.WEIGHTS
                 kind = self.random.choices(list(scenario.KINDS), weights)[0]
                 case = 0 if crowded else self.random.choice((0, number))
-                self._publish(kind(case=case), give_up=self.random.random() < 0.15)
+                keyed = self.random.random() < 0.5
+                self._publish(kind(case=case), keyed, give_up=self.random.random() < 0.15)
 
         return run
 
-    def _publish(self, wish: scenario.Proven, *, give_up: bool) -> None:
+    def _publish(self, wish: scenario.Proven, keyed: bool, *, give_up: bool) -> None:
+        app = self.client_app
         try:
-            with Session(self.client_app.engine) as session, session.begin():
-                message = self.client_app.publish(session, wish)
+            with Session(app.engine) as session, session.begin():
+                entry = scenario.accept(app, session) if keyed else None
+                message = app.publish(session, wish, settles=entry)
                 session.flush()
                 if give_up:
                     raise Rollback
@@ -218,7 +221,7 @@ class World:
         kind, body = type(wish).__name__, wish.model_dump_json()
         told: Told = "fail" if give_up else "ok"
         key = str(wish.case)
-        self.evidence.published.append(Published(message.id.hex, kind, body, told, key))
+        self.evidence.published.append(Published(message.id.hex, kind, body, told, key, keyed))
 
     def _operator(self) -> None:
         """A person who looks at the dead letters now and then, so that parked keys go on."""

@@ -28,7 +28,7 @@ SETTINGS: dict[str, object] = {
     "retry.default": {"delays": ["50ms", "50ms", "50ms"]},
 }
 # Publishing happens in the clients here, and the last three have tests of their own.
-ELSEWHERE = ("publish.", "redrive.", "shutdown.", "retention.")
+ELSEWHERE = ("accept.", "publish.", "redrive.", "shutdown.", "retention.")
 POINTS = [name for name in crash.POINTS if not name.startswith(ELSEWHERE)]
 
 
@@ -47,7 +47,7 @@ def test_kill_nine_loses_nothing_and_repeats_no_effect(
     counts: Counts,
     record_property: Callable[[str, object], None],
 ) -> None:
-    """OB-4, OB-6, OB-7: 0 lost, 0 session effects twice, 0 stuck, recovery <= lease + 2 s."""
+    """OB-4, OB-6, OB-7, ID-5: 0 lost, 0 session effects twice, 0 stuck, recovery <= lease + 2 s."""
     evidence = Evidence(scenario.expected())
     with workers(database_url, tmp_path, SETTINGS) as band:
         _storm(app, band, evidence, counts.kills)
@@ -130,9 +130,12 @@ def _publish_until(app: Todoke, evidence: Evidence, over: threading.Event) -> No
         number += 1
         kind = chance.choices(list(scenario.KINDS), scenario.WEIGHTS)[0]
         wish = kind(case=number)
+        keyed = chance.random() < 0.5
         with app.session() as session:
-            message = app.publish(session, wish)
-        published = Published(message.id.hex, kind.__name__, wish.model_dump_json(), "ok")
+            entry = scenario.accept(app, session) if keyed else None
+            message = app.publish(session, wish, settles=entry)
+        body = wish.model_dump_json()
+        published = Published(message.id.hex, kind.__name__, body, "ok", accepted=keyed)
         evidence.published.append(published)
 
 

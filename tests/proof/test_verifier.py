@@ -9,6 +9,7 @@ import pytest
 from tests.proof.evidence import (
     Called,
     Effect,
+    Entry,
     Evidence,
     Expected,
     Letter,
@@ -17,7 +18,15 @@ from tests.proof.evidence import (
     Settled,
     Witnessed,
 )
-from tests.proof.verifier import INCOMPLETE, LOST, PLACES, TWICE, UNFENCED, verify
+from tests.proof.verifier import (
+    DISAGREES,
+    INCOMPLETE,
+    LOST,
+    PLACES,
+    TWICE,
+    UNFENCED,
+    verify,
+)
 
 LETTER = Letter("e2", None, "{}", "permanent", "BROKEN", "cannot be", "Traceback …", 1)
 
@@ -29,7 +38,11 @@ def good() -> Evidence:
             "Paid": [Expected("pay", uses_session=True)],
             "Broken": [Expected("refuse", must_die=True, may_die_of=frozenset({"BROKEN"}))],
         },
-        published=[Published("e1", "Paid", "{}", "ok"), Published("e2", "Broken", "{}", "ok")],
+        published=[
+            Published("e1", "Paid", "{}", "ok", accepted=True),
+            Published("e2", "Broken", "{}", "ok", accepted=True),
+        ],
+        entries=[Entry("e1", "succeeded"), Entry("e2", "failed")],
         called=[Called("e1", "pay", "t1"), Called("e2", "refuse", "t2")],
         witnessed=[
             Witnessed("claimed", "outbox", 1, "w1", 1),
@@ -123,6 +136,18 @@ def _letter_without_attempts(evidence: Evidence) -> None:
     evidence.letters[0] = replace(LETTER, attempts=0)
 
 
+def _entry_of_a_dead_one_in_progress(evidence: Evidence) -> None:
+    evidence.entries[1] = Entry("e2", "accepted")
+
+
+def _entry_missing(evidence: Evidence) -> None:
+    evidence.entries.pop()
+
+
+def _entry_without_an_event(evidence: Evidence) -> None:
+    evidence.entries.append(Entry("e3", "accepted"))
+
+
 @pytest.mark.parametrize(
     ("spoil", "invariant"),
     [
@@ -142,6 +167,9 @@ def _letter_without_attempts(evidence: Evidence) -> None:
         (_letter_without_reason, INCOMPLETE),
         (_letter_with_another_payload, INCOMPLETE),
         (_letter_without_attempts, INCOMPLETE),
+        (_entry_of_a_dead_one_in_progress, DISAGREES),
+        (_entry_missing, DISAGREES),
+        (_entry_without_an_event, DISAGREES),
     ],
 )
 def test_a_bad_history_is_called_by_its_name(spoil: object, invariant: str) -> None:

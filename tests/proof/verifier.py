@@ -7,6 +7,8 @@
 5. Letters complete a dead letter carries its payload and says why it died
 6. In order         of one key, nothing is handed to a handler before what was committed earlier
                     has ended; the same may come again, after a failure or a crash
+7. Ledger agrees    an entry is failed where a delivery of its message is dead, succeeded where all
+                    of them are processed, and not there where it was rolled back
 """
 
 from __future__ import annotations
@@ -17,13 +19,14 @@ from dataclasses import dataclass
 
 from tests.proof.evidence import Evidence, Expected, Published, Witnessed
 
-LOST, TWICE, UNFENCED, PLACES, INCOMPLETE, INVERTED = (
+LOST, TWICE, UNFENCED, PLACES, INCOMPLETE, INVERTED, DISAGREES = (
     "nothing lost",
     "effects once",
     "fenced",
     "one place",
     "letters complete",
     "in order",
+    "ledger agrees",
 )
 ERROR_CLASSES = {"permanent", "transient", "business", "timeout"}
 
@@ -46,6 +49,7 @@ def verify(evidence: Evidence) -> list[Violation]:
         *_one_place(evidence),
         *_letters_complete(evidence),
         *_in_order(evidence),
+        *_ledger_agrees(evidence),
     ]
 
 
@@ -212,3 +216,24 @@ def _in_order(evidence: Evidence) -> Iterator[Violation]:
         if number < latest.get(line, 0):
             yield Violation(INVERTED, call.event, f"{call.handler} got it after a later one")
         latest[line] = max(number, latest.get(line, 0))
+
+
+def _ledger_agrees(evidence: Evidence) -> Iterator[Violation]:
+    states = {one.event: one.state for one in evidence.entries}
+    places: defaultdict[str, set[str]] = defaultdict(set)
+    for (event, _), found in _places(evidence).items():
+        places[event].update(found)
+    for one in evidence.published:
+        state, should = states.pop(one.event, None), _state(places[one.event])
+        if one.accepted and state != should:
+            yield Violation(DISAGREES, one.event, f"its entry is {state}, it should be {should}")
+    for event, state in states.items():
+        yield Violation(DISAGREES, event, f"an entry that is {state}, and no event")
+
+
+def _state(places: set[str]) -> str | None:
+    if not places:
+        return None
+    if "dead" in places:
+        return "failed"
+    return "accepted" if "living" in places else "succeeded"

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from tests.proof.evidence import Effect, Evidence, Letter, Living, Settled, Witnessed
+from tests.proof.evidence import Effect, Entry, Evidence, Letter, Living, Settled, Witnessed
 from todoke import Todoke
 
 PLACES = ("outbox", "inbox")
@@ -121,6 +121,8 @@ def _collect(connection: Connection, app: Todoke, evidence: Evidence) -> None:
         body, error_class, code, message, trail = (one or "" for one in told)
         why = (error_class, code, message, trail, attempts)
         evidence.letters.append(Letter(_id(event), handler, body, *why, closed == "redriven"))
+    for event, state in rows(f"SELECT message_id, state FROM {_name(app, 'ledger')}"):
+        evidence.entries.append(Entry(_id(event), state))
     for row in rows("SELECT event, handler, token FROM effects"):
         evidence.effects.append(Effect(*row))
     for what, place, number, owner, *rest in rows(

@@ -97,7 +97,7 @@ def test_a_look_that_finds_nothing_costs_the_same_however_much_there_is(
         with statements(app.engine) as told:
             assert tick(app, agent) == 60.0
         costs.append(len(told))
-    assert costs == [6, 6]
+    assert costs == [7, 7]
 
 
 def test_one_that_stays_is_looked_at_again_later(app: Todoke, clock: Clock) -> None:

@@ -29,6 +29,8 @@ def full(migrated_url: str, tmp_path: Path) -> Iterator[Todoke]:
             for closed in (None, NOW):
                 letters = [_letter(app, n, closed) for n in range(1, ROWS)]
                 connection.execute(insert(app.letter_table), letters)
+            entries = [_entry(app, n) for n in range(1, ROWS)]
+            connection.execute(insert(app.ledger.table), entries)
         _analyze(app)
         yield app
 
@@ -48,6 +50,19 @@ def _letter(app: Todoke, number: int, closed: datetime | None) -> dict[str, Any]
     }
 
 
+def _entry(app: Todoke, number: int) -> dict[str, Any]:
+    return {
+        **dict.fromkeys(("tenant", "caller", "operation", "digest"), "…"),
+        **dict.fromkeys(("id", "message_id"), app.identities.draw()),
+        "key": str(number),
+        "state": "failed",
+        "keeps": 60.0,
+        "accepted_at": NOW,
+        "settled_at": NOW,
+        "expires_at": NOW + timedelta(days=1, seconds=number),
+    }
+
+
 def _carried(app: Todoke, number: int) -> dict[str, Any]:
     return {
         "message_id": app.identities.draw(),
@@ -62,7 +77,7 @@ def _carried(app: Todoke, number: int) -> dict[str, Any]:
 
 
 def _analyze(app: Todoke) -> None:
-    tables = [app.outbox_table.history, app.inbox_table.history, app.letter_table]
+    tables = [app.outbox_table.history, app.inbox_table.history, app.letter_table, app.ledger.table]
     with app.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for table in tables:
             name = f"{table.schema}.{table.name}" if table.schema else table.name
@@ -98,10 +113,11 @@ ALL_OF_IT = {"sqlite": "SCAN todoke", "postgresql": "Seq Scan", "mariadb": "'ALL
 
 
 def test_old_rows_are_found_through_an_index(full: Todoke) -> None:
-    """OB-12: and history by its primary key, whatever other indexes it has"""
+    """OB-12 ID-1: and history by its primary key, whatever other indexes it has"""
     by_id, everything = BY_ID[full.database.kind], ALL_OF_IT[full.database.kind]
     plans = [plan for _, plan in _plans(full)]
-    wanted = [by_id, "history_expires"] * 2 + ["dead_letters_open"] * 2
+    histories = [by_id, "history_expires"] * 2
+    wanted = [*histories, "ledger_expires", "dead_letters_open", "dead_letters_open"]
     assert len(plans) == len(wanted)
     for plan, index in zip(plans, wanted, strict=True):
         assert index in plan

@@ -41,6 +41,8 @@ from todoke.writing import Execute
 _NO_TABLE = 1146
 # lock wait time-out, deadlock, row changed since it was read
 _PASSING = {1205, 1213, 1020}
+_VICTIM = {1213, 1020}
+_IN_TRANSACTION = text("SELECT @@in_transaction")
 # 0 is the driver's word for a connection that it has closed already.
 _CLOSED = 0
 _TOO_MANY, _SHUTDOWN, _KILLED = 1040, 1053, 1927
@@ -180,6 +182,13 @@ class MariaDb(Database):
 
     def lacks_table(self, error: BaseException) -> bool:
         return error.args[:1] == (_NO_TABLE,)
+
+    def is_victim(self, error: BaseException) -> bool:
+        return isinstance(error, DBAPIError) and code_of(error) in _VICTIM
+
+    def is_untouched(self, connection: Connection) -> bool:
+        # The server is asked: drivers do not keep what it says of this along with a SELECT.
+        return not connection.execute(_IN_TRANSACTION).scalar_one()
 
     def passes(self, error: BaseException) -> bool:
         return isinstance(error, DBAPIError) and code_of(error) in _PASSING

@@ -41,6 +41,8 @@ from todoke.writing import Copier, Execute
 # serialization_failure, deadlock_detected, lock_not_available
 _NO_TABLE = "42P01"
 _PASSING = {"40001", "40P01", "55P03"}
+_VICTIM = {"40001", "40P01"}
+_IDLE = 0  # psycopg's TransactionStatus
 # Classes: connection exception, insufficient resources, operator intervention, system error.
 _AWAY = ("08", "53", "57", "58")
 _CANCELLED = "57014"
@@ -191,6 +193,15 @@ class Postgres(Database):
 
     def lacks_table(self, error: BaseException) -> bool:
         return getattr(error, "sqlstate", None) == _NO_TABLE
+
+    def is_victim(self, error: BaseException) -> bool:
+        return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _VICTIM
+
+    def is_untouched(self, connection: Connection) -> bool:
+        if connection.dialect.driver != DRIVER:
+            return False
+        driver: Any = connection.connection.driver_connection
+        return int(driver.info.transaction_status) == _IDLE
 
     def passes(self, error: BaseException) -> bool:
         return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _PASSING

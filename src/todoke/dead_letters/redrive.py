@@ -142,6 +142,8 @@ class DeadLetters:
         for position, letter in enumerate(chosen):
             self._revive(connection, letter, body, position * every)
         self._close(connection, chosen, "redriven", operation, body)
+        for letter in chosen:
+            self._reopen(connection, letter.settles, letter.message_id)
         self._ring(connection, EVERYWHERE)
         crash.point("redrive.before_commit")
         return Operation(operation, "redrive", len(chosen), len(chosen), followed)
@@ -229,7 +231,6 @@ class DeadLetters:
             updated_at=self._database.now,
         )
         connection.execute(back, {"delay": delay})
-        self._reopen(connection, letter.settles, letter.message_id)
 
     def _keeps_its_place(self, connection: Connection, letter: Row[Any]) -> bool:
         """Only where its followers were parked; where they went on, its place is gone."""

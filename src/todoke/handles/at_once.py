@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from sqlalchemy import Connection, Engine, PoolProxiedConnection, Table
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 from sqlalchemy.orm import Session, scoped_session
 
@@ -20,6 +21,9 @@ from todoke.writing import Writing, perform_on, run
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_AGAIN = 20
+"""How often a transaction begins anew that a server took back before it held anything."""
 
 
 class AtOnce:
@@ -50,7 +54,16 @@ class AtOnce:
 
     def _on(self, plain: Connection, make: Callable[[], Writing[R]], call: str) -> R:
         connection.check(self._database, plain, self._engine(), call)
+        again = _AGAIN if self._database.is_untouched(plain) else 0
         with schema.needed(self._database):
+            for _ in range(again):
+                try:
+                    return run(make(), perform_on(plain, None))
+                except DBAPIError as error:
+                    if not self._database.is_victim(error):
+                        raise
+                    # Below SQLAlchemy, whose transaction goes on: it is the user's, still empty.
+                    plain.connection.rollback()
             return run(make(), perform_on(plain, None))
 
     def _on_raw(self, handle: Any, make: Callable[[], Writing[R]], call: str) -> Any:

@@ -51,7 +51,7 @@ class Ledger:
         self._settings, self._draw, ledger = settings, draw, self.table
         self.at_once: AtOnce = AtOnce(ledger, database, engine)
         self.settlements: Settlements = Settlements(
-            ledger, database, settings.number("payload.max_bytes")
+            ledger, letters, database, settings.number("payload.max_bytes")
         )
         self._accepting = Accepting(ledger, letters, database)
         this = ledger.c.id == bindparam("this_id", type_=UNIQUE_ID)

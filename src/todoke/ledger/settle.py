@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel
-from sqlalchemy import Connection, Table, Update, bindparam, select, update
+from sqlalchemy import Connection, Table, Update, bindparam, exists, select, update
 
 from todoke import codec, crash
 from todoke.database import UNIQUE_ID, Database
@@ -21,7 +21,7 @@ from todoke.work.settlement import Then
 class Settlements:
     """Writes what became of a message into the entry that it settles."""
 
-    def __init__(self, ledger: Table, database: Database, max_bytes: int) -> None:
+    def __init__(self, ledger: Table, letters: Table, database: Database, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         this = (
             ledger.c.id == bindparam("this_id", type_=UNIQUE_ID),
@@ -33,9 +33,14 @@ class Settlements:
         self._expect = update(ledger).where(*this).values(waits=bindparam("deliveries"))
         self._left = update(ledger).where(*this).values(waits=ledger.c.waits - 1)
         self._settle = settling(ledger, database).where(*this)
+        # One of several deliveries may be dead for good: then the whole is, whatever the others do.
+        given_up = exists().where(
+            letters.c.message_id == ledger.c.message_id,
+            letters.c.closed_as.is_distinct_from("redriven"),
+        )
         self._reopen = (
             update(ledger)
-            .where(*this, ledger.c.state == FAILED)
+            .where(*this, ledger.c.state == FAILED, ~given_up)
             .values(
                 state=ACCEPTED,
                 settled_at=None,

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from todoke.app import Todoke
 
 _NUMBERS = ("worker.processes", "worker.threads", "lease.poison", "payload.max_bytes")
-_TIMES = ("worker.timeout", "worker.drain_timeout", "outbox.handler_grace", "outbox.wake_gap")
+_TIMES = (
+    *("worker.timeout", "worker.drain_timeout", "outbox.handler_grace", "outbox.wake_gap"),
+    *("ledger.expires", "ledger.retry_after"),
+)
 
 
 def check(app: Todoke, file: Path) -> list[Finding]:
@@ -75,6 +78,7 @@ def _settings(app: Todoke) -> list[Finding]:
     reads: list[Callable[[], object]] = [partial(settings.number, name) for name in _NUMBERS]
     reads += [partial(settings.seconds, name) for name in _TIMES]
     reads += [lambda: settings.requires_tls, lambda: settings.contexts]
+    reads += [lambda: settings.conflict_status, lambda: settings.stored_failures]
     if not list(_refused(lambda: app.handlers)):
         reads += [lambda: Runtime(app), lambda: retention_of(settings, app.handlers.horizon)]
     # One setting may be read in several places.

@@ -143,6 +143,14 @@ class DatabaseSuite:
         found = select(table.c.id, table.c.name).where(table.c.id > 4).order_by(table.c.id)
         assert there.ask(found) == [(5, None), (6, "new"), (7, "new")]
 
+    def test_one_that_is_there_is_answered_as_it_is_or_not_at_all(self, there: Opened) -> None:
+        """ID-1: a row that was added answers itself"""
+        table = things(there)
+        add = there.database.add_missing(table).returning(table.c.id, table.c.name)
+        with there.engine.begin() as connection:
+            assert connection.execute(add, {"id": 6, "name": "new"}).all() == [(6, "new")]
+            assert connection.execute(add, {"id": 5, "name": "new"}).all() in ([], [(5, None)])
+
     def test_an_id_comes_back_as_it_was(self, there: Opened) -> None:
         """OB-4"""
         table, mark = things(there), uuid4()

@@ -22,6 +22,9 @@ class Counts:
     drained: int
     due: int
     away_seconds: int
+    ledger_keys: int
+    ledger_callers: int
+    lost_commits: int
     examples: int
     broker_deaths: int
     generated: int
@@ -38,6 +41,9 @@ SMALL = Counts(
     drained=10_000,
     due=3_000,
     away_seconds=3,
+    ledger_keys=50,
+    ledger_callers=20,
+    lost_commits=50,
     examples=100,
     broker_deaths=20,
     generated=300,
@@ -53,6 +59,9 @@ LARGE = Counts(
     drained=20_000,
     due=50_000,
     away_seconds=60,
+    ledger_keys=1_000,
+    ledger_callers=50,
+    lost_commits=1_000,
     examples=5_000,
     broker_deaths=200,
     generated=10_000,

@@ -15,6 +15,7 @@ NAMES = [
 ]  # fmt: skip
 SUBMODULES = {
     "todoke.types": ["Answer", "CallNext", "Duration", "ErrorClass", "Middleware", "OnCrash"],
+    "todoke.fastapi": ["Answered", "Once", "StrictRoute", "idempotent", "install", "outcome_of"],
     "todoke.flask": ["install"],
     "todoke.operate": [
         "Accepted",

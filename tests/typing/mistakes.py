@@ -124,4 +124,8 @@ async def silent(attempt: Attempt, call_next: CallNext) -> None: ...
     "a snooze without a unit": "Snooze(5)  # <-",
     "a context included by its name": 'app.include("ordering")  # <-',
     "dead letters read from an engine": "app.dead_letters.list(app.engine)  # <-",
+    "a key that is accepted without await": """
+async def not_awaited(session: AsyncSession, once: Once) -> None:
+    app.publish(session, Placed(order_id=1), settles=once.accept(session, {}))  # <-
+""",
 }

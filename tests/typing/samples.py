@@ -5,11 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, assert_type
+from typing import Annotated, Any, assert_type
 
 import aiosqlite
 import asyncpg
 import psycopg
+from fastapi import Depends, FastAPI, Response
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
@@ -34,7 +35,8 @@ from todoke import (
     Snooze,
     Todoke,
 )
-from todoke.operate import DeadLetter, EventRecord, Finding
+from todoke.fastapi import Once, idempotent, install, outcome_of
+from todoke.operate import DeadLetter, EventRecord, Finding, LedgerEntry
 from todoke.types import Answer, CallNext, ErrorClass
 
 app = Todoke("sqlite:///shop.db", settings=Settings({"env": "dev"}))
@@ -193,3 +195,30 @@ async def on_async_drivers(
     assert_type(await app.publish(pg, Placed(order_id=1)), Message[Placed])
     assert_type(await app.publish(apg, Placed(order_id=1)), Message[Placed])
     assert_type(await app.publish(lite, Placed(order_id=1)), Message[Placed])
+
+
+# --- requests with a key ---------------------------------------------------------------------
+
+web = FastAPI(lifespan=app.lifespan)
+install(web, app)
+Idempotent = Annotated[Once, Depends(idempotent(app, field="id", caller=lambda _: "desk 7"))]
+
+
+@web.post("/orders")
+async def place_once(body: dict[str, str], once: Idempotent) -> Response:
+    async with app.async_session() as session:
+        entry = await once.accept(session, body)
+        assert_type(entry, LedgerEntry)
+        app.publish(session, Placed(order_id=1), settles=entry)
+    async with once.begin(body) as own:
+        assert_type(own, AsyncSession)
+        return once.answer({"key": once.key}, status_code=201)
+
+
+@web.post("/orders/plainly")
+def place_plainly(body: dict[str, str], once: Idempotent) -> Response:
+    with app.session() as session:
+        assert_type(once.accept(session, body), LedgerEntry)
+    with once.begin(body) as own:
+        assert_type(own, Session)
+        return once.answer(outcome_of(once.entry))

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated
 
 import pytest
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
 from httpx import AsyncClient
 from starlette.responses import Response
 
@@ -152,6 +152,25 @@ async def test_who_asks_is_found_by_functions_of_the_request(sqlite_copy: str) -
         assert entry.expires_at is not None
         assert entry.settled_at is not None
         assert (entry.expires_at - entry.settled_at).total_seconds() == 3600
+
+
+async def test_an_answer_without_a_body_is_repeated_too(sqlite_copy: str) -> None:
+    """ID-2: and a redirect that is raised is no outcome"""
+    with shop(sqlite_copy) as app:
+        web = web_of(app)
+
+        @web.post("/quiet")
+        async def quiet(order: Order, once: Annotated[Once, Depends(idempotent(app))]) -> Response:
+            async with once.begin(order):
+                if order.article == "elsewhere":
+                    raise HTTPException(303, headers={"Location": "/there"})
+                return once.answer(status_code=204)
+
+        async with running(web) as client:
+            answer = await post(client, "/quiet", {"article": "elsewhere"})
+            assert (answer.status_code, answer.headers["Location"]) == (303, "/there")
+            answers = [await post(client, "/quiet") for _ in range(2)]
+        assert {(one.status_code, one.content) for one in answers} == {(204, b"")}
 
 
 async def test_where_no_key_is_required_each_request_without_one_is_new(sqlite_copy: str) -> None:

@@ -20,7 +20,6 @@ from starlette.exceptions import HTTPException
 from todoke.errors import BusinessError, TodokeError
 from todoke.message import Event
 from todoke.telemetry import log
-from todoke.web.again import again, again_async
 from todoke.web.answer import Answer, Answered
 from todoke.web.awaited import is_awaited
 from todoke.web.failure import Refusal, is_kept, is_passing, refusal_of
@@ -40,13 +39,20 @@ class Block:
         self._open_async: tuple[AsyncExitStack, AsyncSession]
 
     def __enter__(self) -> Session:
-        self._open = again(self._begin, self._app.database.passes, self._app.random)
-        return self._open[1]
+        with ExitStack() as stack:
+            session = stack.enter_context(self._app.session())
+            self._once.accept(session, self._request)
+            self._save(session)
+            self._open = (stack.pop_all(), session)
+        return session
 
     async def __aenter__(self) -> AsyncSession:
-        passes, random = self._app.database.passes, self._app.random
-        self._open_async = await again_async(self._begin_async, passes, random)
-        return self._open_async[1]
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(self._app.async_session())
+            await self._once.accept(session, self._request)
+            await session.run_sync(self._save)
+            self._open_async = (stack.pop_all(), session)
+        return session
 
     def __exit__(
         self,
@@ -70,20 +76,7 @@ class Block:
             kept = await session.run_sync(self._end, error)
         _tell(kept, error)
 
-    def _begin(self) -> tuple[ExitStack, Session]:
-        with ExitStack() as stack:
-            session = stack.enter_context(self._app.session())
-            self._take(session)
-            return stack.pop_all(), session
-
-    async def _begin_async(self) -> tuple[AsyncExitStack, AsyncSession]:
-        async with AsyncExitStack() as stack:
-            session = await stack.enter_async_context(self._app.async_session())
-            await session.run_sync(self._take)
-            return stack.pop_all(), session
-
-    def _take(self, session: Session) -> None:
-        self._once.accept(session, self._request)
+    def _save(self, session: Session) -> None:
         self._savepoint = session.begin_nested()
 
     def _end(self, session: Session, error: BaseException | None) -> Answer | None:
@@ -106,7 +99,8 @@ class Block:
         if is_passing(error, self._app.database):
             return None  # MariaDB has rolled the key back, too, where it was a deadlock
         refusal = _refusal_of(error)
-        return refusal if is_kept(refusal.status, self._app.settings) else None
+        kept = refusal.status >= 400 and is_kept(refusal.status, self._app.settings)
+        return refusal if kept else None
 
     def _keep_answer(self, session: Session) -> None:
         once, ledger = self._once, self._app.ledger

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from typing import Any, overload
 
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from todoke.app import Todoke
@@ -15,6 +17,7 @@ from todoke.both import AsyncHandle, SyncHandle
 from todoke.duration import Duration
 from todoke.errors import InvalidKey, TodokeError, Undigestible
 from todoke.fastapi.block import Block
+from todoke.fastapi.first import asked_again, asked_again_async
 from todoke.fastapi.response import response_of
 from todoke.ledger.request import json_of
 from todoke.operate import LedgerEntry
@@ -63,14 +66,21 @@ class Once:
 
         Let it be the first statement of the transaction: a repeat that comes meanwhile waits here.
         """
-        if isinstance(handle, AsyncSession | AsyncConnection):
+        if isinstance(handle, AsyncSession | AsyncConnection | async_scoped_session):
             return self._accept_async(handle, request)
         with _refusals():
-            return self._new(self._ask(handle, request))
+            if isinstance(handle, Session):
+                found = asked_again(self.app, handle, partial(self._ask, request))
+            else:
+                found = self._ask(request, handle)
+            return self._new(found)
 
-    async def _accept_async(self, handle: AsyncHandle, request: object) -> LedgerEntry:
+    async def _accept_async(self, handle: Any, request: object) -> LedgerEntry:
         with _refusals():
-            return self._new(await self._ask(handle, request))
+            if isinstance(handle, AsyncSession):
+                ask = partial(self._ask, request)
+                return self._new(await asked_again_async(self.app, handle, ask))
+            return self._new(await self._ask(request, handle))
 
     def begin(self, request: object) -> Block:
         """`async with once.begin(order) as session:`, or `with` in a `def`: a whole transaction.
@@ -86,7 +96,7 @@ class Once:
         self.answered = (status_code, document)
         return response_of(document_answer(document, status_code))
 
-    def _ask(self, handle: Any, request: object) -> Any:
+    def _ask(self, request: object, handle: Any) -> Any:
         return self.app.ledger.accept(
             handle,
             self.key,

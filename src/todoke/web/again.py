@@ -11,7 +11,7 @@ from typing import TypeVar
 R = TypeVar("R")
 Passes = Callable[[BaseException], bool]
 
-_PAUSES = (0.01, 0.05, 0.1, 0.2)
+_PAUSES = (0.01, 0.03, 0.1, 0.2, 0.4)
 
 
 def again(work: Callable[[], R], passes: Passes, random: Random) -> R:

@@ -39,7 +39,7 @@ class Answered(Exception):
     """The request is answered already, so that nothing below runs. Let it pass."""
 
     def __init__(self, answer: Answer) -> None:
-        super().__init__(f"{answer.status}: {answer.content.decode()}")
+        super().__init__(f"{answer.status}: {answer.content.decode(errors='replace')}")
         self.answer: Answer = answer
 
 

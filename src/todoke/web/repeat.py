@@ -12,6 +12,7 @@ from todoke.settings import Settings
 from todoke.web.answer import JSON, PROBLEM, Answer, is_problem, json_answer, problem
 
 REPLAYED = {"Idempotency-Replayed": "true"}
+_BODILESS = (204, 205, 304)
 _DRAFT = 422
 """What `ledger.conflict_status` is for who follows the IETF's draft."""
 
@@ -41,7 +42,9 @@ def stored_answer(entry: LedgerEntry) -> Answer:
 
 
 def document_answer(document: Any, status: int) -> Answer:
-    """A document with the media type that it shows to be."""
+    """A document with the media type that it shows to be; where none is allowed, no document."""
+    if status in _BODILESS:
+        return Answer(status, b"")
     return json_answer(document, status, PROBLEM if is_problem(document) else JSON)
 
 

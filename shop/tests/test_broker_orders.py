@@ -5,8 +5,10 @@ from urllib.parse import quote
 
 import pytest
 
+from shop.mailbox.server import MailServer
 from shop.paper_broker.running import PaperBroker
-from shop.testing import Sandbox
+from shop.testing import Sandbox, sandbox
+from todoke.testing import Clock
 
 
 def test_an_order_is_accepted_sent_and_its_outcome_told_again(
@@ -129,6 +131,21 @@ def test_of_different_orders_under_one_key_at_the_same_instant_one_wins(
         answers = list(clients.map(lambda number: desk.do_order(quantity=str(number)), range(1, 9)))
     assert sorted(answer.status_code for answer in answers) == [202] + [409] * 7
     desk.work()
+    assert len(broker.orders()) == 1
+
+
+def test_a_restart_of_the_shop_forgets_neither_key_nor_order(
+    migrated_url: str, mail_server: MailServer, clock: Clock, broker: PaperBroker
+) -> None:
+    """ID-2, ID-5"""
+    with sandbox(migrated_url, mail_server, clock, broker.url) as shop:
+        assert shop.do_order().status_code == 202
+    with sandbox(migrated_url, mail_server, clock, broker.url) as shop:
+        assert shop.do_order().status_code == 200
+        assert shop.do_order(quantity="200").status_code == 409
+        shop.work()
+    with sandbox(migrated_url, mail_server, clock, broker.url) as shop:
+        assert shop.outcome()["status"] == "succeeded"
     assert len(broker.orders()) == 1
 
 

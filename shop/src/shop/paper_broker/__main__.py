@@ -1,5 +1,6 @@
 import argparse
 import socket
+from contextlib import closing
 from pathlib import Path
 
 import uvicorn
@@ -10,8 +11,11 @@ from shop.paper_broker.web import create_broker_web
 
 def main() -> None:
     options = _options()
-    web = create_broker_web(Book(options.store), hosts=(options.host,))
-    with socket.create_server((options.host, options.port)) as listener:
+    with (
+        closing(Book(options.store)) as book,
+        socket.create_server((options.host, options.port)) as listener,
+    ):
+        web = create_broker_web(book, hosts=(options.host,))
         print(f"http://{options.host}:{listener.getsockname()[1]}", flush=True)
         config = uvicorn.Config(web, log_level="warning", ws="none", timeout_graceful_shutdown=1)
         uvicorn.Server(config).run([listener])

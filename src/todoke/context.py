@@ -187,7 +187,7 @@ class Context:
         if settles is not None and not isinstance(settles, LedgerEntry):
             name = type(settles).__name__
             raise InvalidOption("publish(settles)", name, "pass the entry: accepted.entry.")
-        return self._application("publish").publishing.one(
+        published = self._application("publish").publishing.one(
             tx,
             event,
             self.name,
@@ -197,6 +197,9 @@ class Context:
             locked=locked,
             settles=settles,
         )
+        if settles is not None:
+            settles.note_message()
+        return published
 
     @overload
     def publish_all(

@@ -276,6 +276,16 @@ def test_a_rollback_takes_key_and_event_along(app: Todoke) -> None:
     assert isinstance(accept(app), Accepted)
 
 
+def test_an_entry_knows_that_a_message_settles_it(app: Todoke) -> None:
+    """ID-5: by which a key that nobody would ever settle is found out"""
+    with app.session() as session:
+        answer = app.ledger.accept(session, "k-1", {})
+        assert isinstance(answer, Accepted)
+        assert not answer.entry.has_message
+        app.publish(session, Send(), settles=answer.entry)
+        assert answer.entry.has_message
+
+
 def test_only_an_entry_can_be_settled(app: Todoke) -> None:
     """ID-5"""
     with app.session() as session:

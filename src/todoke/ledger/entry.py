@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
 from uuid import UUID
@@ -39,6 +39,16 @@ class LedgerEntry:
     accepted_at: datetime
     settled_at: datetime | None
     expires_at: datetime | None
+    _messages: list[UUID] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def note_message(self) -> None:
+        """A message was published that settles it."""
+        self._messages.append(self.message_id)
+
+    @property
+    def has_message(self) -> bool:
+        """Something was published with `settles=` this very object."""
+        return bool(self._messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +86,7 @@ class Conflict:
 
 LedgerAnswer: TypeAlias = Accepted | Replay | InProgress | Conflict
 
-FIELDS: tuple[str, ...] = tuple(LedgerEntry.__dataclass_fields__)
+FIELDS: tuple[str, ...] = tuple(one.name for one in fields(LedgerEntry) if one.init)
 
 
 def entry_of(row: Sequence[Any]) -> LedgerEntry:

@@ -169,8 +169,10 @@ def servers(url: str) -> Iterator[list[int]]:
 @contextmanager
 def server(url: str, port: int) -> Iterator[None]:
     command = ["uvicorn", "tests.proof.order_desk:web", "--port", str(port)]
+    # Longer than any pause: a connection that rested is closed while a caller speaks on it.
+    options = ["--log-level", "warning", "--timeout-keep-alive", "600"]
     process = subprocess.Popen(
-        [sys.executable, "-m", *command, "--log-level", "warning"],
+        [sys.executable, "-m", *command, *options],
         cwd=ROOT,
         env={**os.environ, "ORDER_DESK": url},
     )

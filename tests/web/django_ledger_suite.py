@@ -91,7 +91,10 @@ def fail(article: str, order: Order) -> HttpResponse | None:
 def later(request: HttpRequest) -> HttpResponse:
     order = Order.objects.create(article="later")
     once = request.once  # type: ignore[attr-defined]
-    app.publish(connection, Sent(order_id=order.pk), settles=once.entry)
+    with transaction.atomic():
+        app.publish(connection, Sent(order_id=order.pk), settles=once.entry)
+        if b"never" in request.body:
+            transaction.set_rollback(True)
     return JsonResponse({"key": once.key}, status=202)
 
 
@@ -231,6 +234,10 @@ class Keys(TransactionTestCase):
         settled = self.post(place="/later")
         self.assertEqual(settled.json()["result"], {"sent": Order.objects.get().pk})
         self.assertEqual(settled.headers["Idempotency-Replayed"], "true")
+
+    def test_a_message_that_was_taken_back_settles_nothing(self) -> None:
+        self.assertEqual(self.twice(place="/later", article="never").status_code, 202)
+        self.assertEqual(self.published(), [])
 
     def test_each_user_has_keys_of_its_own(self) -> None:
         for name in ("hanako", "mika"):

@@ -66,7 +66,7 @@ async def test_with_store_all_every_failure_is_the_outcome(
 
 
 async def test_a_block_without_an_outcome_is_refused(sqlite_copy: str) -> None:
-    """ID-2: its repeats would be told to wait for ever"""
+    """ID-2: its repeats would wait for ever; a message that was taken back is none"""
     with shop(sqlite_copy) as app:
         web = web_of(app)
 
@@ -74,6 +74,10 @@ async def test_a_block_without_an_outcome_is_refused(sqlite_copy: str) -> None:
         async def forget(order: Order, once: Annotated[Once, Depends(idempotent(app))]) -> None:
             async with once.begin(order) as session:
                 await session.execute(orders.insert().values(article=order.article))
+                inner = await session.begin_nested()
+                event = SendOrder(key=once.key, article=order.article)
+                app.publish(session, event, settles=once.entry)
+                await inner.rollback()
 
         async with running(web) as client:
             with pytest.raises(TodokeError, match=r"once\.answer.*settles=once\.entry"):

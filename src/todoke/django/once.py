@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 
 from todoke.app import Todoke
+from todoke.django.again import again
 from todoke.django.faults import is_passing, passes
 from todoke.django.project import alias_of, application
 from todoke.django.stored_response import document_of, response_of, stored_answer
@@ -21,7 +22,6 @@ from todoke.errors import BusinessError, InvalidKey, InvalidOption
 from todoke.message import Event
 from todoke.operate import LedgerEntry
 from todoke.telemetry import log
-from todoke.web.again import again
 from todoke.web.answer import Answered
 from todoke.web.awaited import is_awaited
 from todoke.web.failure import is_kept, refusal_of, unavailable

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from hashlib import sha256
 from typing import Any, overload
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
-from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from todoke.app import Todoke
@@ -17,7 +15,6 @@ from todoke.both import AsyncHandle, SyncHandle
 from todoke.duration import Duration
 from todoke.errors import InvalidKey, TodokeError, Undigestible
 from todoke.fastapi.block import Block
-from todoke.fastapi.first import asked_again, asked_again_async
 from todoke.fastapi.response import response_of
 from todoke.ledger.request import json_of
 from todoke.operate import LedgerEntry
@@ -69,18 +66,11 @@ class Once:
         if isinstance(handle, AsyncSession | AsyncConnection | async_scoped_session):
             return self._accept_async(handle, request)
         with _refusals():
-            if isinstance(handle, Session):
-                found = asked_again(self.app, handle, partial(self._ask, request))
-            else:
-                found = self._ask(request, handle)
-            return self._new(found)
+            return self._new(self._ask(handle, request))
 
     async def _accept_async(self, handle: Any, request: object) -> LedgerEntry:
         with _refusals():
-            if isinstance(handle, AsyncSession):
-                ask = partial(self._ask, request)
-                return self._new(await asked_again_async(self.app, handle, ask))
-            return self._new(await self._ask(request, handle))
+            return self._new(await self._ask(handle, request))
 
     def begin(self, request: object) -> Block:
         """`async with once.begin(order) as session:`, or `with` in a `def`: a whole transaction.
@@ -96,7 +86,7 @@ class Once:
         self.answered = (status_code, document)
         return response_of(document_answer(document, status_code))
 
-    def _ask(self, request: object, handle: Any) -> Any:
+    def _ask(self, handle: Any, request: object) -> Any:
         return self.app.ledger.accept(
             handle,
             self.key,

@@ -15,7 +15,10 @@ from todoke.writing import Find, Writing
 
 
 def is_awaited(app: Todoke, handle: Any, entry: LedgerEntry) -> bool:
-    """Asked on a plain handle, Django's among them."""
+    """Asked of the transaction itself: a savepoint may have taken the message back.
+
+    On a plain handle, Django's among them.
+    """
     asking = AtOnce(app.outbox_table.live, app.database, lambda: app.engine)
     return bool(asking.run(handle, partial(_looking, app, entry), "once"))
 

@@ -102,6 +102,7 @@ def _publishing() -> Iterator[Bar]:
     for handle in (CONNECTION, SESSION, DRIVER):
         yield _ratio(f"bulk: {handle} ÷ raw", 0.8, "bulk", handle, RAW)
         yield _ratio(f"bulk: {handle} ÷ PgQueuer", 1, "bulk", handle, "pgqueuer")
+        yield _ratio(f"accept: {handle} ÷ raw", 0.5, "accept", handle, RAW)
 
 
 def _draining() -> Iterator[Bar]:

@@ -25,3 +25,8 @@ class Ordered(Measured, ordered=True):
 def events(count: int, *, ordered: bool = False, keys: int | None = None) -> Iterator[Measured]:
     kind = Ordered if ordered else Measured
     return (kind(order_id=number % (keys or count)) for number in range(count))
+
+
+def key(number: int) -> str:
+    """An idempotency key, as long as most are."""
+    return f"01a1ea04-c5d4-73d2-a466-{number:012d}"

@@ -49,12 +49,27 @@ def measure(
 def publishing(scenario: Scenario, variant: Variant, url: str, events: int) -> float:
     """Events per second, as the publishing process timed them."""
     count = _events(variant, events)
+    taken = _timed(scenario, variant, url, count)
+    assert _rows(url, _BACKLOG[variant.side]) == count, f"{variant.name} lost events"
+    return count / taken * 1e9
+
+
+def accepting(scenario: Scenario, variant: Variant, url: str, events: int) -> float:
+    """Keys per second, as the accepting process timed them."""
+    taken = _timed(scenario, variant, url, events)
+    published = events if scenario.role == "accept" else 0
+    found = _rows(url, _ledger), _rows(url, _live)
+    assert found == (events, published), f"{variant.name} lost keys or events"
+    return events / taken * 1e9
+
+
+def _timed(scenario: Scenario, variant: Variant, url: str, count: int) -> int:
+    """The nanoseconds that a process of its own says it took."""
     prepare(scenario, variant, url, 0)
     with running(command(scenario, variant, scenario.role, url, count)) as program:
         program.tell("go")
         (taken,) = program.answer()
-    assert _rows(url, _BACKLOG[variant.side]) == count, f"{variant.name} lost events"
-    return count / int(taken) * 1e9
+    return int(taken)
 
 
 def draining(scenario: Scenario, variant: Variant, url: str, events: int) -> float:
@@ -156,6 +171,10 @@ def _history(url: str) -> str:
     return f"{_live(url)}_history"
 
 
+def _ledger(url: str) -> str:
+    return "todoke.ledger" if url.startswith("postgresql") else "todoke_ledger"
+
+
 def _of_todoke(url: str) -> str:
     return f"SELECT count(*) FROM {_live(url)}"
 
@@ -176,4 +195,10 @@ _BACKLOG: dict[str, Callable[[str], str]] = {
     "pgqueuer": lambda _: "pgqueuer",
     "procrastinate": lambda _: "procrastinate_jobs",
 }
-RUNS: dict[str, Run] = {"publish": publishing, "bulk": publishing, "drain": draining}
+RUNS: dict[str, Run] = {
+    "publish": publishing,
+    "bulk": publishing,
+    "accept": accepting,
+    "repeat": accepting,
+    "drain": draining,
+}

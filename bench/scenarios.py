@@ -28,6 +28,8 @@ def every(database: str) -> list[Scenario]:
         return [
             _publish(),
             _bulk(),
+            _accept(),
+            _repeat(),
             _drain(1),
             _drain(2),
             _bare(),
@@ -37,7 +39,13 @@ def every(database: str) -> list[Scenario]:
             _flood(),
             _memory(),
         ]
-    return [_publish(database), _bulk(database), _drain_elsewhere(database)]
+    return [
+        _publish(database),
+        _bulk(database),
+        _accept(database),
+        _repeat(database),
+        _drain_elsewhere(database),
+    ]
 
 
 def _publish(database: str = POSTGRESQL) -> Scenario:
@@ -53,9 +61,7 @@ def _publish(database: str = POSTGRESQL) -> Scenario:
         "publish",
         [
             Variant("raw INSERT", RAW),
-            Variant(CONNECTION, OURS),
-            Variant(SESSION, OURS, {"handle": "session"}),
-            Variant(DRIVER, OURS, {"handle": "driver"}),
+            *_by_handle(),
             *(peers if database == POSTGRESQL else []),
         ],
         events=2_000,
@@ -75,13 +81,39 @@ def _bulk(database: str = POSTGRESQL) -> Scenario:
         "bulk",
         [
             Variant(f"raw {RAW_BULK.get(database, 'executemany')}", RAW),
-            Variant(CONNECTION, OURS),
-            Variant(SESSION, OURS, {"handle": "session"}),
-            Variant(DRIVER, OURS, {"handle": "driver"}),
+            *_by_handle(),
             *(peers if database == POSTGRESQL else []),
         ],
         events=20_000,
     )
+
+
+def _accept(database: str = POSTGRESQL) -> Scenario:
+    return Scenario(
+        "accept",
+        "accept a key and publish what settles it, one transaction each",
+        database,
+        "accept",
+        [Variant("raw INSERT and INSERT", RAW), *_by_handle()],
+        events=2_000,
+    )
+
+
+def _repeat(database: str = POSTGRESQL) -> Scenario:
+    return Scenario(
+        "repeat",
+        "accept a key that is settled, one transaction each",
+        database,
+        "repeat",
+        [Variant("raw SELECT", RAW), *_by_handle()],
+        events=2_000,
+    )
+
+
+def _by_handle() -> Iterator[Variant]:
+    yield Variant(CONNECTION, OURS)
+    yield Variant(SESSION, OURS, {"handle": "session"})
+    yield Variant(DRIVER, OURS, {"handle": "driver"})
 
 
 def _drain(processes: int) -> Scenario:

@@ -12,8 +12,9 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from bench.child import Tally, Wish, timed, wait_for_go, wait_for_the_end
-from bench.event import Measured, Ordered, events
+from bench.event import Measured, Ordered, events, key
 from todoke import Settings, Todoke
+from todoke.operate import LedgerEntry, Replay
 from todoke.runtime import Runtime, spare_the_collector
 
 
@@ -66,6 +67,49 @@ def publish(wish: Wish) -> None:
 
     timed(one_by_one)
     app.close()
+
+
+def accept(wish: Wish) -> None:
+    """A key, and the event that settles it, in one transaction."""
+    app = application(wish)
+    begin = HANDLES[wish.get("handle", "connection")]
+
+    def one_by_one() -> None:
+        with begin(app) as transaction:
+            for number, event in enumerate(_events(wish)):
+                with transaction() as handle:
+                    answer = app.ledger.accept(handle, key(number), event)
+                    app.publish(handle, event, settles=answer.entry)
+
+    timed(one_by_one)
+    app.close()
+
+
+def repeat(wish: Wish) -> None:
+    """The same request again, once it is settled."""
+    settled_keys(wish)
+    app = application(wish)
+    begin = HANDLES[wish.get("handle", "connection")]
+
+    def one_by_one() -> None:
+        with begin(app) as transaction:
+            for number, event in enumerate(_events(wish)):
+                with transaction() as handle:
+                    assert type(app.ledger.accept(handle, key(number), event)) is Replay
+
+    timed(one_by_one)
+    app.close()
+
+
+def settled_keys(wish: Wish) -> list[LedgerEntry]:
+    """Accepted and settled, with a response."""
+    app, found = application(wish), list[LedgerEntry]()
+    with app.engine.begin() as connection:
+        for number, event in enumerate(_events(wish)):
+            entry = app.ledger.accept(connection, key(number), event).entry
+            found.append(app.ledger.succeed(connection, entry, {"order": number}, status_code=201))
+    app.close()
+    return found
 
 
 def bulk(wish: Wish) -> None:
@@ -165,4 +209,11 @@ HANDLERS: dict[str, Callable[[Todoke, Tally], None]] = {
     "thread": _thread,
     "session": _session,
 }
-ROLES = {"prepare": prepare, "publish": publish, "bulk": bulk, "drain": drain}
+ROLES = {
+    "prepare": prepare,
+    "publish": publish,
+    "bulk": bulk,
+    "accept": accept,
+    "repeat": repeat,
+    "drain": drain,
+}

@@ -17,10 +17,13 @@ SUBMODULES = {
     "todoke.types": ["Answer", "CallNext", "Duration", "ErrorClass", "Middleware", "OnCrash"],
     "todoke.fastapi": ["Answered", "Once", "StrictRoute", "idempotent", "install", "outcome_of"],
     "todoke.flask": ["install"],
+    "todoke.prometheus": ["MetricsCollector", "metrics_app"],
     "todoke.operate": [
         "Accepted",
+        "Age",
         "ArchiveFile",
         "Conflict",
+        "Count",
         "DeadLetter",
         "DestinationRecord",
         "EventRecord",

@@ -70,6 +70,24 @@ class Raw:
     def publish(self, row: Row) -> None:
         self.publish_all([row])
 
+    def accept(self, entry: Row, row: Row) -> None:
+        names = self._tables
+        these = ", ".join(["%s"] * len(entry))
+        insert = (
+            f"INSERT INTO {names.ledger} ({names.entry_columns}, accepted_at) "
+            f"VALUES ({these}, {_NOW})"
+        )
+        with self._connection.cursor() as cursor:
+            cursor.execute(insert, [_stored(value) for value in entry.values()])
+        self.publish(row)
+
+    def find(self, entry: UUID) -> Any:
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {self._tables.ledger} WHERE id = %s", (entry.hex,))
+            found = cursor.fetchone()
+        self._connection.commit()
+        return found
+
     def publish_all(self, rows: Sequence[Row]) -> None:
         """One INSERT of many rows, which the driver would not make of calls of functions."""
         names = self._tables

@@ -22,6 +22,10 @@ class Raw:
         self._owner, self._body = uuid4(), tables.body
         self._claim, self._settle = _claim(tables), _settle(tables)
         self._insert, self._insert_all = _insert(tables), _insert_all(tables)
+        self._accept, self._find = (
+            _accept(tables),
+            f"SELECT * FROM {tables.ledger} WHERE id = %(id)s",
+        )
 
     def close(self) -> None:
         self._connection.close()
@@ -46,6 +50,15 @@ class Raw:
     def publish(self, row: Row) -> None:
         with self._connection.transaction():
             self._run(self._insert, row)
+
+    def accept(self, entry: Row, row: Row) -> None:
+        with self._connection.transaction():
+            self._run(self._accept, entry)
+            self._run(self._insert, row)
+
+    def find(self, entry: Any) -> Any:
+        with self._connection.transaction():
+            return self._run(self._find, {"id": entry}).fetchone()
 
     def publish_all(self, rows: Sequence[Row]) -> None:
         """Arrays of what differs, values of what is the same in all."""
@@ -85,6 +98,13 @@ def _insert(tables: Tables) -> str:
     return f"""
     INSERT INTO {tables.live} ({tables.columns}, created_at, scheduled_at, updated_at)
     VALUES ({values}, clock_timestamp(), clock_timestamp(), clock_timestamp())"""
+
+
+def _accept(tables: Tables) -> str:
+    values = ", ".join(f"%({name})s" for name in tables.entry)
+    return f"""
+    INSERT INTO {tables.ledger} ({tables.entry_columns}, accepted_at)
+    VALUES ({values}, clock_timestamp())"""
 
 
 def _insert_all(tables: Tables) -> str:

@@ -12,10 +12,12 @@ from importlib import import_module
 from itertools import islice
 from queue import SimpleQueue
 from typing import Any, Protocol
+from uuid import UUID
 
 from bench.child import Tally, Wish, timed, wait_for_go, wait_for_the_end
 from bench.event import Measured, events
-from bench.raw.tables import Row, Tables, rows, tables
+from bench.raw.tables import Row, Tables, entries, rows, tables
+from bench.todoke_side import settled_keys
 
 
 class Raw(Protocol):
@@ -31,6 +33,10 @@ class Raw(Protocol):
 
     def publish_all(self, rows: Sequence[Row]) -> None: ...
 
+    def accept(self, entry: Row, row: Row) -> None: ...
+
+    def find(self, entry: UUID) -> Any: ...
+
 
 def connect(wish: Wish, names: Tables) -> Raw:
     raw: Raw = import_module(f"bench.raw.{wish['kind']}").Raw(wish, names)
@@ -44,6 +50,30 @@ def publish(wish: Wish) -> None:
         def one_by_one() -> None:
             for row in rows(names.row, events(wish["events"])):
                 raw.publish(row)
+
+        timed(one_by_one)
+
+
+def accept(wish: Wish) -> None:
+    """A row of the ledger and one of the outbox, one after the other, in one transaction."""
+    names = tables(wish["url"])
+    with closing(connect(wish, names)) as raw:
+
+        def one_by_one() -> None:
+            for entry, row in entries(names.entry, rows(names.row, events(wish["events"]))):
+                raw.accept(entry, row)
+
+        timed(one_by_one)
+
+
+def repeat(wish: Wish) -> None:
+    """A look at the ledger, in a transaction."""
+    known = [entry.id for entry in settled_keys(wish)]
+    with closing(connect(wish, tables(wish["url"]))) as raw:
+
+        def one_by_one() -> None:
+            for entry in known:
+                assert raw.find(entry) is not None
 
         timed(one_by_one)
 
@@ -108,4 +138,11 @@ def _chunks(many: Iterator[Row], size: int) -> Iterator[list[Row]]:
         yield some
 
 
-ROLES = {"publish": publish, "bulk": bulk, "drain": drain, "drain_with_effects": drain_with_effects}
+ROLES = {
+    "publish": publish,
+    "bulk": bulk,
+    "accept": accept,
+    "repeat": repeat,
+    "drain": drain,
+    "drain_with_effects": drain_with_effects,
+}

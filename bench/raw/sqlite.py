@@ -46,6 +46,16 @@ class Raw:
     def publish(self, row: Row) -> None:
         self.publish_all([row])
 
+    def accept(self, entry: Row, row: Row) -> None:
+        with self._writing():
+            self._connection.execute(_accept(self._tables), _stored(entry))
+            self._connection.execute(self._insert, _stored(row))
+
+    def find(self, entry: UUID) -> Any:
+        find = f"SELECT * FROM {self._tables.ledger} WHERE id = ?"
+        with self._writing():
+            return self._connection.execute(find, (entry.hex,)).fetchone()
+
     def publish_all(self, rows: Sequence[Row]) -> None:
         with self._writing():
             self._connection.executemany(self._insert, map(_stored, rows))
@@ -75,6 +85,12 @@ def _insert(tables: Tables) -> str:
     return f"""
     INSERT INTO {tables.live} ({tables.columns}, created_at, scheduled_at, updated_at)
     VALUES ({values}, {_NOW}, {_NOW}, {_NOW})"""
+
+
+def _accept(tables: Tables) -> str:
+    values = ", ".join(f":{name}" for name in tables.entry)
+    return f"""
+    INSERT INTO {tables.ledger} ({tables.entry_columns}, accepted_at) VALUES ({values}, {_NOW})"""
 
 
 def _stored(row: Row) -> Row:

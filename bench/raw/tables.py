@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-from bench.event import Measured
+from bench.event import Measured, key
 from todoke import Settings, Todoke
 from todoke.work.item import Item
 from todoke.work.table import CARRIED, ERROR, TOLD
 
 Row: TypeAlias = dict[str, Any]
 STREAM, UNORDERED = "todoke/default", -1
+ENTRY: Row = {
+    "id": None,
+    "tenant": "",
+    "caller": "",
+    "operation": "",
+    "key": None,
+    "digest": None,
+    "state": "accepted",
+    "message_id": None,
+    "keeps": 86400.0,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,10 @@ class Tables:
     """The columns that publishing fills, in the order of the row; the three moments are apart."""
     row: Row
     """An event's row but for what differs from event to event."""
+    ledger: str
+    entry: Row
+    """A row of the ledger, but for what differs from key to key; `accepted_at` is apart."""
+    entry_columns: str
 
 
 def tables(url: str) -> Tables:
@@ -48,6 +64,9 @@ def tables(url: str) -> Tables:
         body=claimed.index("body"),
         columns=", ".join(map(quoted, stored)),
         row=stored,
+        ledger=app.ledger.table.fullname,
+        entry=ENTRY,
+        entry_columns=", ".join(map(quoted, ENTRY)),
     )
 
 
@@ -56,3 +75,12 @@ def rows(template: Row, events: Iterator[Measured]) -> Iterator[Row]:
     for event in events:
         own = {"message_id": uuid4(), "key": str(event.order_id), "body": event.model_dump_json()}
         yield {**template, **own}
+
+
+def entries(template: Row, rows: Iterator[Row]) -> Iterator[tuple[Row, Row]]:
+    """Each row with an entry of the ledger that it settles, its request digested."""
+    for number, row in enumerate(rows):
+        digest = sha256(row["body"].encode()).hexdigest()
+        own = {"id": uuid4(), "key": key(number), "digest": digest}
+        entry = {**template, **own, "message_id": row["message_id"]}
+        yield entry, {**row, "settles": entry["id"]}

@@ -40,6 +40,7 @@ from todoke.identity import Identities
 from todoke.ledger.ledger import Ledger
 from todoke.lifespan import publishing, working
 from todoke.message import Event
+from todoke.metrics import Metrics
 from todoke.names.check import check
 from todoke.names.file import NAMES_FILE
 from todoke.outbox.publish import Outbox
@@ -98,7 +99,8 @@ class Todoke(Context):
             schema=settings.text("database.schema"),
             prefix=settings.text("database.prefix"),
         )
-        self.database.prepares = settings.flag("database.prepare")
+        database = self.database
+        database.prepares = settings.flag("database.prepare")
         self.engines: Engines = Engines(
             self.database, self._address, self._given_engine, self._slots
         )
@@ -167,19 +169,16 @@ class Todoke(Context):
             self.identities.draw,
         )
         self.events: Events = Events(
-            tables,
-            letters.letters,
-            self.worker_table,
-            self.lane_table,
-            self.hold_table,
-            self.database,
+            tables, self.letter_table, self.worker_table, self.lane_table, self.hold_table, database
         )
+        self.metrics: Metrics = Metrics(tables, self.claims, self.database, lambda: self.handlers)
         self.outbox: Outbox = Outbox(
             self.outbox_table,
             self.database,
             self.identities,
             max_bytes=settings.number("payload.max_bytes"),
             ring=self.ring,
+            tally=self.metrics.tally,
         )
         self.publishing: Publishing = Publishing(
             self.outbox, lambda: self.engine, lambda: self.bell

@@ -37,8 +37,12 @@ class Handlers:
 
     def name_for(self, item: Item) -> str:
         """Whom a message is for, as its dead letter says: its one handler, or its type."""
-        names = [item.handler] if item.handler else list(registered(self.registers, item))
+        names = [item.handler] if item.handler else self.names_of(item.context, item.type)
         return names[0] if len(names) == 1 else item.type
+
+    def names_of(self, context: str, type: str) -> list[str]:
+        """The handlers of an event type."""
+        return list(registered(self.registers, context, type))
 
     def followers(self, item: Item) -> str:
         """What becomes of a key when this item of it dies: its handler's word, or its event's."""

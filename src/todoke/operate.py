@@ -1,9 +1,10 @@
-"""What `app.events`, `.ledger`, `.dead_letters`, `.archive` and `.doctor` answer."""
+"""What `app.events`, `.ledger`, `.dead_letters`, `.archive`, `.metrics` and `.doctor` answer."""
 
 from todoke.dead_letters.followers import Parked
 from todoke.dead_letters.letter import DeadLetter, Operation, Page, Selection
 from todoke.finding import Finding
 from todoke.ledger.entry import Accepted, Conflict, InProgress, LedgerEntry, Replay
+from todoke.metrics import Age, Count
 from todoke.outbox.read import EventRecord, Status
 from todoke.retention.file import ArchiveFile
 from todoke.retention.restore import Restored
@@ -11,8 +12,10 @@ from todoke.work.destination_table import DestinationRecord
 
 __all__ = [
     "Accepted",
+    "Age",
     "ArchiveFile",
     "Conflict",
+    "Count",
     "DeadLetter",
     "DestinationRecord",
     "EventRecord",

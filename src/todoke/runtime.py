@@ -30,6 +30,7 @@ from todoke.message import Event
 from todoke.outbox.relay import Relay
 from todoke.service import lease_files, renewal_of, service_of
 from todoke.telemetry import Counts, log
+from todoke.work.account import Account
 from todoke.work.conclude import Conclusions
 from todoke.work.desk import Desk
 from todoke.work.destination import Destination
@@ -65,6 +66,7 @@ class Runtime:
         self._app = app
         self.handlers: Handlers = app.handlers
         self.counts: Counts = Counts()
+        self._account = Account(app.metrics.tally, self.handlers.name_for)
         self.leases: RowLeases = leases or leases_for(
             app.worker_table,
             app.database,
@@ -128,6 +130,7 @@ class Runtime:
             hands,
             Pressure(self._destination_of),
             self.counts,
+            self._account,
             beside,
         )
 
@@ -151,6 +154,7 @@ class Runtime:
             poison=settings.number("lease.poison"),
             poll=min(1.0, settings.seconds("lease.duration") / 3),
             counts=self.counts,
+            account=self._account,
             on_rescue=self._wake,
         )
         return stager, rescuer

@@ -51,6 +51,7 @@ DEFAULTS: Mapping[str, object] = {
     "ledger.retry_after": "5s",
     "ledger.conflict_status": 409,
     "ledger.store": "success+business",
+    "telemetry.prometheus": "off",
     "archive.to": None,
     "archive.format": "jsonl.zst",
 }

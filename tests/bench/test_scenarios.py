@@ -93,6 +93,13 @@ def database(database_url: str) -> str:
 
 
 @pytest.fixture
+def place_for(database: str) -> Iterator[Databases]:
+    """Fresh databases of the same kind."""
+    with place(database) as fresh:
+        yield Databases(fresh)
+
+
+@pytest.fixture
 def wish(
     database: str, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[dict[str, Any]]:
@@ -124,6 +131,17 @@ def test_all_that_is_published_and_drained_is_there_in_the_end(
     effects = EVENTS * len(variants(database, "session"))
     with create_engine(database_url, poolclass=NullPool).connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM effects")).scalar_one() == effects
+
+
+def test_keys_are_accepted_once_and_found_again(database: str, place_for: Databases) -> None:
+    """Each run in a database of its own, where the same keys are new."""
+    for role in ("accept", "repeat"):
+        scenario = next(one for one in every(database) if one.name == role)
+        (found,) = measure(scenario, place_for, {}, events=EVENTS, rounds=1)
+        assert set(found.figures) == {variant.name for variant in scenario.variants}
+        left = {"accept": (EVENTS, 0), "repeat": (0, 0)}[role]
+        assert place_for.left == [left] * len(scenario.variants)
+        place_for.left.clear()
 
 
 def test_two_processes_share_the_work(postgres_server: PostgresServer) -> None:

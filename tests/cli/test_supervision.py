@@ -93,7 +93,7 @@ def test_missing_tables_are_told_once(empty_project: Project) -> None:
         assert worker.end() == 1
     said = [line for line in worker.err.splitlines() if line.startswith("Error:")]
     assert said == [
-        "Error: todoke's tables are missing, this release needs 0005. Run `todoke migrate`."
+        "Error: todoke's tables are missing, this release needs 0006. Run `todoke migrate`."
     ]
     assert "Traceback" not in worker.err
 

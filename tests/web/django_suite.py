@@ -12,6 +12,7 @@ from django.test import AsyncClient, TestCase, TransactionTestCase, override_set
 from teashop.events import OrderPlaced, app
 from teashop.models import Order
 from todoke import Attempt, Event, Key, Outcome, PermanentError, Personal
+from todoke.databases.schema import REVISION
 from todoke.types import CallNext
 
 seen: list[str] = []
@@ -167,4 +168,4 @@ class Admin(TransactionTestCase):
             self.assertIn("are at revision 0001", self.page())
         finally:
             with app.engine.begin() as raw:
-                raw.exec_driver_sql(f"UPDATE {schema}{version} SET version_num = '0005'")
+                raw.exec_driver_sql(f"UPDATE {schema}{version} SET version_num = '{REVISION}'")

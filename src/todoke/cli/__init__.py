@@ -21,6 +21,7 @@ from todoke.cli.dead_letters import dead_letters
 from todoke.cli.doctor import doctor
 from todoke.cli.events import events
 from todoke.cli.finding import at_hand
+from todoke.cli.ledger import ledger
 from todoke.cli.migrate import migrate
 from todoke.cli.refusal import Commands
 from todoke.cli.settings import settings
@@ -63,6 +64,7 @@ commands.command()(worker)
 commands.command()(status)
 commands.add_typer(events, name="events")
 commands.add_typer(dead_letters, name="dead-letters")
+commands.add_typer(ledger, name="ledger")
 commands.command()(check)
 commands.command()(doctor)
 commands.add_typer(archive, name="archive")

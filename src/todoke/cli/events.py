@@ -121,11 +121,12 @@ def _page(records: Sequence[EventRecord], payloads: Payloads) -> list[Text]:
         }
     )
     for record in records:
-        lines += [Text(""), *_delivery(record)]
+        lines += [Text(""), *delivery(record)]
     return lines + _payloads(records, payloads)
 
 
-def _delivery(record: EventRecord) -> list[Text]:
+def delivery(record: EventRecord) -> list[Text]:
+    """How the event, or one delivery of it, stands."""
     what = f"{record.source} to {record.handler}" if record.handler else record.source
     error = f"{record.error_code}: {record.error_message}" if record.error_code else None
     head = Text.assemble((one_line(what), "bold"), "  ", status(record.status))

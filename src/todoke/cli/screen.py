@@ -25,6 +25,9 @@ STYLES = {
     "PROCESSING": "cyan",
     "PROCESSED": "green",
     "DEAD": "red",
+    "accepted": "yellow",
+    "succeeded": "green",
+    "failed": "red",
     "redriven": "green",
     "resolved": "green",
 }

@@ -53,8 +53,8 @@ class Accepting:
     def writing(
         self, scope: Scope, digest: str, message_id: UUID, keeps: float, retry_after: int
     ) -> Writing[LedgerAnswer]:
-        this = {"this_id": scope.id}
         values = _values(scope, digest, message_id, keeps)
+        this = {"this_id": values["id"]}
         forgotten = False
         for _ in range(_TRIES):
             crash.point("accept.before_insert")

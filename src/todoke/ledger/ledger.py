@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from math import ceil
 from typing import Any
 from uuid import UUID
@@ -62,6 +62,14 @@ class Ledger:
         self._open = select(ledger.c.keeps).where(*still).with_for_update()
         self._settle = settling(ledger, database).where(*still)
 
+    @cached_property
+    def _keeps(self) -> float:
+        return self._settings.seconds("ledger.expires")
+
+    @cached_property
+    def _retry_after(self) -> int:
+        return max(1, ceil(self._settings.seconds("ledger.retry_after")))
+
     @anywhere
     def accept(
         self,
@@ -78,12 +86,9 @@ class Ledger:
         Waits while another transaction that has the key is open; so let it be the first statement.
         """
         scope = Scope(key, tenant, caller, operation)
-        keeps = self._settings.seconds("ledger.expires")
-        if expires is not None:
-            keeps = seconds(expires, "ledger.accept(expires)")
-        retry_after = max(1, ceil(self._settings.seconds("ledger.retry_after")))
+        keeps = self._keeps if expires is None else seconds(expires, "ledger.accept(expires)")
         digest, message_id = digest_of(request), self._draw()
-        writing = self._accepting.writing(scope, digest, message_id, keeps, retry_after)
+        writing = self._accepting.writing(scope, digest, message_id, keeps, self._retry_after)
         return (yield from writing)
 
     @anywhere
@@ -126,6 +131,9 @@ class Ledger:
         connection: Connection,
         *,
         key: str | None = None,
+        tenant: str | None = None,
+        caller: str | None = None,
+        operation: str | None = None,
         state: str | None = None,
         limit: int = 50,
     ) -> list[LedgerEntry]:
@@ -133,7 +141,8 @@ class Ledger:
         if state is not None and state not in STATES:
             raise InvalidOption("ledger.list(state)", state, f"one of {', '.join(STATES)}.")
         ledger = self.table
-        wanted = {"key": key, "state": state}
+        scope = {"tenant": tenant, "caller": caller, "operation": operation}
+        wanted = {"key": key, "state": state, **scope}
         chosen = [ledger.c[name] == value for name, value in wanted.items() if value is not None]
         rows = select(*(ledger.c[name] for name in FIELDS)).where(*chosen)
         newest = rows.order_by(ledger.c.accepted_at.desc(), ledger.c.id).limit(limit)

@@ -12,7 +12,6 @@ import rfc8785
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 
-from todoke import codec
 from todoke.errors import InvalidKey, InvalidOption, Undigestible
 
 LONGEST = 255
@@ -48,7 +47,9 @@ class Scope:
     def id(self) -> UUID:
         """A hash: byte for byte, whatever a database thinks of case, accents and length."""
         parts = [self.tenant, self.caller, self.operation, self.key]
-        return UUID(bytes=sha256(codec.dump(parts).encode()).digest()[:16])
+        # Each with its length: what one ends with must not be what the next begins with.
+        told = "".join(f"{len(part)}:{part}" for part in parts)
+        return UUID(bytes=sha256(told.encode()).digest()[:16])
 
 
 def _unfit(value: object) -> str | None:
@@ -58,6 +59,8 @@ def _unfit(value: object) -> str | None:
         return "it is empty."
     if len(value) > LONGEST:
         return f"it has {len(value)} characters, the limit is {LONGEST}."
+    if value.isascii() and value.isprintable():
+        return None
     if any(unicodedata.category(character) in _NO_TEXT for character in value):
         return "it holds a control character, or half a character."
     return None

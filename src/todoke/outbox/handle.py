@@ -52,12 +52,13 @@ class Handles:
 
     def _give_raw(self, tx: Any, rows: list[Row], call: str) -> Promised[object] | None:
         driver = known_driver(tx, call)
-        writing = partial(self._outbox.writing, rows)
+        writing, after = partial(self._outbox.writing, rows), partial(self._after, rows)
         if isinstance(driver, SyncDriver):
-            self._raw.run(driver, tx, writing, call, self._ring)
+            self._raw.run(driver, tx, writing, call, after)
             return None
-        return self._raw.promised(driver, tx, writing, call, self._ring)
+        return self._raw.promised(driver, tx, writing, call, after)
 
-    def _ring(self, driver: Driver, connection: Any, hints: Hints) -> None:
+    def _after(self, rows: list[Row], driver: Driver, connection: Any, hints: Hints) -> None:
+        self._outbox.enqueued.now(rows)
         if hints:
             driver.ring_when_over(connection, self._bell(), hints)

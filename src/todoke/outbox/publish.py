@@ -32,7 +32,9 @@ from todoke.errors import (
 from todoke.hint import hint_of
 from todoke.identity import Identities
 from todoke.message import Event, Message
+from todoke.outbox.enqueued import Enqueued
 from todoke.outbox.row import Inserts, Row, shared
+from todoke.telemetry import Tally
 from todoke.work.strand import place_of
 from todoke.work.table import WorkTable
 from todoke.writing import Writing, perform_on, run
@@ -63,9 +65,11 @@ class Outbox:
         *,
         max_bytes: int,
         ring: Ring = lambda _connection, _hints: None,
+        tally: Tally | None = None,
     ) -> None:
         self.table: WorkTable = table
         self.database: Database = database
+        self.enqueued: Enqueued = Enqueued(Tally() if tally is None else tally)
         self._ring = ring
         self._identities, self._max_bytes = identities, max_bytes
         self._inserts = Inserts(table, database)
@@ -139,6 +143,7 @@ class Outbox:
         writing = self.writing(rows, copies=copier is not None)
         with schema.needed(self.database):
             hints = run(writing, perform_on(connection, copier))
+        self.enqueued.with_commit(connection, rows)
         if hints:
             self._ring(connection, hints)
 

@@ -70,7 +70,7 @@ class Relay:
         ):
             return self._desk.call(item, self._handlers[only], owner)
         self.in_place.note_landing(streams)
-        return Processed(item, then=Deliveries(self._land, item, streams))
+        return Processed(item, then=Deliveries(self._land, item, streams), handled=False)
 
     def _handlers_of(self, item: Item) -> dict[str, str]:
         """Of this process and of the others: one that was just deployed is not passed over."""
@@ -81,8 +81,8 @@ class Relay:
         if known is None:
             known = {}
             for service in living.values():
-                known |= registered(service.registers, item)
-            known |= registered(self._registers, item)
+                known |= registered(service.registers, item.context, item.type)
+            known |= registered(self._registers, item.context, item.type)
             self._known[item.context, item.type] = known
         return known
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from todoke.message import Message
 from todoke.telemetry import log as telemetry_log
+
+
+class _Telling(logging.LoggerAdapter[logging.Logger]):
+    """Keeps the fields of a line beside its own; until Python 3.13 one of them is lost."""
+
+    def process(
+        self, message: Any, options: MutableMapping[str, Any]
+    ) -> tuple[Any, MutableMapping[str, Any]]:
+        own = self.extra or {}
+        return message, {**options, "extra": {**own, **(options.get("extra") or {}), **own}}
 
 
 @dataclass(slots=True)
@@ -34,14 +44,14 @@ class Attempt:
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        """A logger that says which message and attempt a line belongs to."""
+        """A logger that says which message and attempt a line belongs to; `extra` adds to that."""
         told = {
             "message_id": str(self.message.id),
             "handler": self.name,
             "attempt": self.number,
             "trace_id": self.trace_id,
         }
-        return logging.LoggerAdapter(telemetry_log.getChild("handler"), told)
+        return _Telling(telemetry_log.getChild("handler"), told)
 
     def check(self) -> None:
         """Raises LeaseLost when this attempt may not write any more; call it in long loops."""

@@ -121,11 +121,12 @@ class Claims:
         """Every stream that has such rows, each found by one step through the index."""
         found = [""]
         with connection.begin():
-            while following := self._stream_after(connection, state, found[-1]):
+            while following := self.stream_after(connection, state, found[-1]):
                 found.append(following)
         return found[1:]
 
-    def _stream_after(self, connection: Connection, state: str, last: str) -> str | None:
+    def stream_after(self, connection: Connection, state: str, last: str) -> str | None:
+        """The next stream that has such rows, in the connection's transaction."""
         return connection.execute(self._following[state], {"last": last}).scalar()
 
     def _of_lanes(self, count: int) -> Any:

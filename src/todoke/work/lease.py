@@ -21,7 +21,6 @@ from sqlalchemy import Connection, Row, Table, bindparam, delete, insert, select
 
 from todoke import codec
 from todoke.database import READ_ONLY, UNIQUE_ID, Database
-from todoke.work.item import Item
 from todoke.work.strand import context_of, queue_of
 
 try:
@@ -47,10 +46,9 @@ class Service:
         return queue in self.queues and (self.contexts is None or context in self.contexts)
 
 
-def registered(registers: Registers, item: Item) -> dict[str, str]:
+def registered(registers: Registers, context: str, type: str) -> dict[str, str]:
     """The handlers of an event, by its context and type or by its type alone."""
-    either = registers.get(f"*/{item.type}", {})
-    return {**registers.get(f"{item.context}/{item.type}", {}), **either}
+    return {**registers.get(f"{context}/{type}", {}), **registers.get(f"*/{type}", {})}
 
 
 class RowLeases:

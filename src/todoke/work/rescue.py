@@ -33,6 +33,7 @@ from sqlalchemy import (
 from todoke import crash
 from todoke.database import UNIQUE_ID, Database
 from todoke.telemetry import Counts, log
+from todoke.work.account import Account
 from todoke.work.conclude import outcome_unknown
 from todoke.work.hold import Place
 from todoke.work.item import HELD, READY, SUSPECT, Failure, Item
@@ -60,17 +61,22 @@ class Rescuer:
         poison: int,
         poll: float,
         counts: Counts,
+        account: Account,
         on_rescue: Callable[[], None] = lambda: None,
     ) -> None:
         self._leases, self._lanes = leases, lanes
-        self._poll, self._counts = poll, counts
+        self._poll, self._counts, self._account = poll, counts, account
         self._on_rescue = on_rescue
-        self._returns = [_Return(one, workers, database, bury, poison) for one in settlings]
+        self._died: list[Dead] = []
+        self._returns = [
+            _Return(one, workers, database, bury, poison, self._died.append) for one in settlings
+        ]
         self._clock, self._next_search = database.clock, 0.0
 
     def tick(self, connection: Connection) -> float:
         """Return what the dead held; answers how long to rest."""
         returned = 0
+        self._died.clear()
         with connection.begin():
             dead = self._leases.expired(connection) + self._forgotten(connection)
             held = [one.held_by(connection, dead) for one in self._returns] if dead else []
@@ -78,6 +84,7 @@ class Rescuer:
                 returned += self._take_from(connection, owner, [of.get(owner, []) for of in held])
             crash.point("rescue.before_commit")
         crash.point("rescue.after_commit")
+        self._account.of_written(self._died)
         if returned:
             self._on_rescue()
         return self._poll
@@ -103,10 +110,16 @@ class _Return:
     """Returning from one work table."""
 
     def __init__(
-        self, settling: Settling, workers: Table, database: Database, bury: Bury, poison: int
+        self,
+        settling: Settling,
+        workers: Table,
+        database: Database,
+        bury: Bury,
+        poison: int,
+        on_death: Callable[[Dead], None],
     ) -> None:
         self._settling, self._table = settling, settling.table
-        self._bury, self._poison = bury, poison
+        self._bury, self._poison, self._on_death = bury, poison, on_death
         live = self._table.live
         # Found without locks, then locked one by one: owners have no index, so looking for theirs
         # passes by all that waits. Theirs get no more meanwhile, since their process is locked.
@@ -207,6 +220,7 @@ class _Return:
         guard = (live.c.id == item.id) & (live.c.owner == owner)
         dead = Dead(item, _verdict(item, asked=asked), final=True)
         self._bury(connection, self._table, guard, item, dead.failure)
+        self._on_death(dead)
         if item.ordered and self._settling.opens(dead):
             self._settling.pass_on(connection, [item], Settled())
         elif item.ordered:

@@ -27,11 +27,12 @@ def in_turn(first: Then | None, second: Then | None) -> Then | None:
 
 @dataclass(slots=True)
 class Processed:
-    """It is done; `then` is written in the same transaction."""
+    """It is done, by a handler or by becoming deliveries; `then` is written along."""
 
     item: Item
     note: str | None = None
     then: Then | None = None
+    handled: bool = True
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from todoke import crash
 from todoke.database import Database
 from todoke.telemetry import Counts, log
+from todoke.work.account import Account
 from todoke.work.call import Answer, Call, Fenced, InOwnTransaction
 from todoke.work.conclude import Conclusions, describe, outcome_unknown
 from todoke.work.intake import Intake
@@ -45,11 +46,13 @@ class Worker:
         hands: Hands,
         pressure: Pressure,
         counts: Counts,
+        account: Account,
         beside: Beside | None = None,
     ) -> None:
         self._sources, self._slots, self._database = sources, slots, database
         self._owner, self._counts, self._conclusions = owner, counts, conclusions
         self._intake, self._hands, self._pressure = intake, hands, pressure
+        self._account = account
         self._clock = database.clock
         self._by_settling = {source.settling: source for source in sources}
         self._unsettled = Unsettled(database, beside)
@@ -244,6 +247,7 @@ class Worker:
         match answer:
             case InOwnTransaction(item):
                 self._counts["processed"] += 1
+                self._account.of_processed(item)
                 source.strands.note_passed(item)
                 self._go_on(source, item)
             case Fenced(item):
@@ -281,6 +285,10 @@ class Worker:
         if settled.barriers or any(getattr(one, "then", None) for one in group.settlements):
             self.wake()
         fenced = {item.id for item in settled.fenced}
+        written = group.settlements
+        if fenced:
+            written = [one for one in written if one.item.id not in fenced]
+        self._account.of_written(written)
         for settlement in group.settlements:
             if settlement.item.lane != UNORDERED:
                 self._after(source, settlement, fenced=settlement.item.id in fenced)

@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from todoke.cli.screen import one_line, safe
 from todoke.telemetry import masked
 
-EXTRAS = ("message_id", "handler", "attempt", "trace_id")
+_USUAL = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
+"""What every record has; whatever else is there was told along with it."""
 
 
 class TextLines(logging.Formatter):
-    """Time in UTC, level, process, logger, message, and which message and attempt it is about."""
+    """Time in UTC, level, process, logger, message, and the fields that were told along."""
 
     def format(self, record: logging.LogRecord) -> str:
         told = _extras(record)
@@ -31,14 +32,14 @@ class JsonLines(logging.Formatter):
     """One JSON object per record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told = {
+        told: dict[str, object] = {
             "time": _time(record),
             "level": record.levelname,
             "process": record.process,
             "logger": record.name,
             "message": masked(record.getMessage()),
-            **_extras(record),
         }
+        told = {**told, **_extras(record), **told}  # a field of the same name hides none of them
         if trail := _traceback(record):
             told["traceback"] = trail
         return json.dumps(told, ensure_ascii=False, default=str)
@@ -58,7 +59,8 @@ def set_up_logs(wish: str | None) -> None:
 
 
 def _extras(record: logging.LogRecord) -> dict[str, object]:
-    return {name: getattr(record, name) for name in EXTRAS if hasattr(record, name)}
+    told = {name: value for name, value in vars(record).items() if name not in _USUAL}
+    return {name: masked(one) if isinstance(one, str) else one for name, one in told.items()}
 
 
 def _time(record: logging.LogRecord) -> str:

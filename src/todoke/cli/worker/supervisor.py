@@ -99,6 +99,7 @@ class Supervisor:
     def _fill(self, place: Place) -> None:
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "todoke.cli.worker.child", *self._arguments]
+        command += ["--number", str(self._places.index(place))]
         with theirs:
             process = subprocess.Popen(  # noqa: S603
                 [*command, "--tether", str(theirs.fileno())],

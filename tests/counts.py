@@ -26,6 +26,8 @@ class Counts:
     ledger_callers: int
     lost_commits: int
     examples: int
+    broker_deaths: int
+    generated: int
 
 
 SMALL = Counts(
@@ -43,6 +45,8 @@ SMALL = Counts(
     ledger_callers=20,
     lost_commits=50,
     examples=100,
+    broker_deaths=20,
+    generated=300,
 )
 LARGE = Counts(
     schedules=20_000,
@@ -59,6 +63,8 @@ LARGE = Counts(
     ledger_callers=50,
     lost_commits=1_000,
     examples=5_000,
+    broker_deaths=200,
+    generated=10_000,
 )
 
 

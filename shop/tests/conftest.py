@@ -1,8 +1,11 @@
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from shop.mailbox.server import MailServer
+from shop.paper_broker.running import PaperBroker
 from shop.testing import Sandbox, sandbox
 from todoke.testing import Clock
 
@@ -43,3 +46,46 @@ def small_shop(sqlite_database: str, mail_server: MailServer, clock: Clock) -> I
     """A shop on SQLite, for what does not depend on the database."""
     with sandbox(sqlite_database, mail_server, clock) as found:
         yield found
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[PaperBroker]:
+    """A paper broker in a process of its own."""
+    with PaperBroker(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def desk(
+    migrated_url: str, mail_server: MailServer, clock: Clock, broker: PaperBroker
+) -> Iterator[Sandbox]:
+    """A shop with a broker behind it, on a fresh database, once of every kind."""
+    with sandbox(migrated_url, mail_server, clock, broker.url) as found:
+        yield found
+
+
+@pytest.fixture
+def small_desk(
+    sqlite_copy: str, mail_server: MailServer, clock: Clock, broker: PaperBroker
+) -> Iterator[Sandbox]:
+    """The same on SQLite, for what does not depend on the database."""
+    with sandbox(sqlite_copy, mail_server, clock, broker.url) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A self-signed certificate for localhost, and its key."""
+    folder = tmp_path_factory.mktemp("certificate")
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
+    name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    try:
+        subprocess.run(
+            [*command.split(), *name, "-keyout", key, "-out", certificate],
+            check=True,
+            capture_output=True,
+        )
+    except FileNotFoundError:
+        pytest.skip("openssl is not installed")
+    return certificate, key

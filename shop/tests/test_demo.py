@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="watches process
 @contextmanager
 def demo(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     ports = ["--web-port", "0", "--mail-port", "0", "--smtp-port", "0"]
+    ports += ["--broker-port", "0"]
     process = subprocess.Popen(
         [sys.executable, "-m", "shop.demo", *ports, *arguments],
         cwd=folder,
@@ -67,17 +68,17 @@ def below(pid: int) -> list[int]:
 
 
 def children_of(process: subprocess.Popen[str]) -> list[Child]:
-    """Mail catcher, web, worker, and the process that the worker keeps running."""
+    """Mail catcher, paper broker, web, worker, and the process that the worker keeps running."""
     found = [
         Child(pid, Path(f"/proc/{pid}/cmdline").read_text(), os.pidfd_open(pid))
         for pid in below(process.pid)
     ]
-    assert len(found) == 4
+    assert len(found) == 5
     return found
 
 
 def test_once_shows_the_first_mails_and_ends(tmp_path: Path) -> None:
-    """SH-4, SH-1"""
+    """SH-4, SH-1, SH-12"""
     with demo(tmp_path, "--once") as process:
         shown, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, shown
@@ -85,6 +86,8 @@ def test_once_shows_the_first_mails_and_ends(tmp_path: Path) -> None:
     assert "mail to taro@example.com: ご注文確認 - " in shown
     assert "is PROCESSED (guest order)" in shown
     assert "409 INVALID_STATUS_TRANSITION" in shown
+    assert "from the broker: 202" in shown
+    assert "has succeeded: PB-00000001" in shown
     assert (tmp_path / "var" / "shop.db").exists()
 
 
@@ -120,7 +123,12 @@ def test_killed_it_leaves_no_process_behind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "argument"),
-    [("mail", "shop.mailbox"), ("web", "shop.web.main:web"), ("worker", "shop.app:app")],
+    [
+        ("mail", "shop.mailbox"),
+        ("broker", "shop.paper_broker"),
+        ("web", "shop.web.main:web"),
+        ("worker", "shop.app:app"),
+    ],
 )
 def test_a_child_that_dies_is_shown_and_ends_the_rest(
     tmp_path: Path, name: str, argument: str

@@ -2,7 +2,6 @@
 
 import socket
 import ssl
-import subprocess
 import traceback
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -45,24 +44,6 @@ def server() -> Iterator[MailServer]:
     server.start()
     yield server
     server.stop()
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A self-signed certificate for localhost, and its key."""
-    folder = tmp_path_factory.mktemp("certificate")
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
-    name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    try:
-        subprocess.run(
-            [*command.split(), *name, "-keyout", key, "-out", certificate],
-            check=True,
-            capture_output=True,
-        )
-    except FileNotFoundError:
-        pytest.skip("openssl is not installed")
-    return certificate, key
 
 
 def encrypting_server(certificate: tuple[Path, Path], **options: Any) -> MailServer:

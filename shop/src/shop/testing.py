@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import uvicorn
@@ -18,6 +19,18 @@ from shop.web import create_web
 from todoke import Settings, Todoke
 from todoke.operate import DeadLetter, EventRecord
 from todoke.testing import Clock
+
+NOWHERE = "http://127.0.0.1:9"
+"""A broker that is not there: the port that discards, where nobody listens."""
+
+BROKER_ORDER = {
+    "symbol": "7203.T",
+    "side": "BUY",
+    "quantity": "100",
+    "orderType": "LIMIT",
+    "limitPrice": "2512.5",
+    "account": "8871-2040",
+}
 
 
 class _Server(uvicorn.Server):
@@ -74,6 +87,17 @@ class Sandbox:
         found: dict[str, Any] = self.web.get(f"/api/order/{order_id}").raise_for_status().json()
         return found
 
+    def do_order(
+        self, key: str | None = "k-1", by: str = "desk-7", **changes: Any
+    ) -> httpx.Response:
+        headers = {"X-Operator": by} | ({"Idempotency-Key": key} if key else {})
+        return self.web.post("/do/order", json=BROKER_ORDER | changes, headers=headers)
+
+    def outcome(self, key: str = "k-1", by: str = "desk-7") -> dict[str, Any]:
+        answer = self.web.get(f"/do/order/{quote(key, safe='')}", headers={"X-Operator": by})
+        found: dict[str, Any] = answer.raise_for_status().json()
+        return found
+
     def work(self, *pauses: str) -> None:
         """Deliver what is due, and again after each pause."""
         self.app.drain()
@@ -100,11 +124,14 @@ class Sandbox:
         return [read(caught) for caught in reversed(self.mail.mailbox.newest_first())]
 
 
-def settings_for(database_url: str, mail: MailServer, **order_mail: str) -> Settings:
-    """What a shop on this database, with this mail server, is told; nothing else is heard."""
+def settings_for(
+    database_url: str, mail: MailServer, broker_url: str, **order_mail: str
+) -> Settings:
+    """What a shop on this database, with these servers, is told; nothing else is heard."""
     told = {
         "database": {"url": database_url},
         "mail": {"host": mail.hostname, "port": mail.port},
+        "broker": {"url": broker_url, "read_timeout": "1s"},
         "handlers": {"order-mail": order_mail},
     }
     return Settings(told, environment={})
@@ -112,9 +139,13 @@ def settings_for(database_url: str, mail: MailServer, **order_mail: str) -> Sett
 
 @contextmanager
 def sandbox(
-    database_url: str, mail: MailServer, clock: Clock, **order_mail: str
+    database_url: str,
+    mail: MailServer,
+    clock: Clock,
+    broker_url: str = NOWHERE,
+    **order_mail: str,
 ) -> Iterator[Sandbox]:
-    settings = settings_for(database_url, mail, **order_mail)
+    settings = settings_for(database_url, mail, broker_url, **order_mail)
     app = wired(Todoke(settings=settings, clock=clock))
     with closing(app):
         app.migrate()

@@ -1,4 +1,4 @@
-"""Starts mail catcher, web and worker, tells a short story, and shows what arrives."""
+"""Starts mail catcher, broker, web and worker, tells a short story, and shows what arrives."""
 
 import argparse
 import signal
@@ -39,26 +39,26 @@ def main() -> int:
 
 
 def run(places: Places, ports: Ports, once: bool) -> None:
-    shop, mail = Site(ports.web), Site(ports.mail)
-    told = environment(places, ports.smtp)
+    mail = Site(ports.mail)
+    told = environment(places, ports)
     app = prepare(places, told)
     with Children(places.logs, told) as children:
-        _start(children, shop, mail, ports.smtp)
+        _start(children, places, ports)
         print(f"The shop runs; its logs are in {places.logs}.\n\nWhat happens:")
         try:
-            _show(children, Deliveries(app, mail), shop, mail, once)
+            _show(children, Deliveries(app, mail), ports, once)
         except (OSError, HTTPException):
             children.check(patience=1.0)
             raise
 
 
-def _show(children: Children, deliveries: Deliveries, shop: Site, mail: Site, once: bool) -> None:
-    confirmed = tell(shop)
-    _say_where_to_look(shop, mail, next_id=confirmed[-1].order_id + 1)
+def _show(children: Children, deliveries: Deliveries, ports: Ports, once: bool) -> None:
+    told = tell(Site(ports.web))
+    _say_where_to_look(ports, next_id=told.confirmed[-1].order_id + 1)
 
     def all_arrived() -> bool:
         deliveries.look()
-        return deliveries.are_complete(confirmed)
+        return deliveries.are_complete(told)
 
     def never() -> bool:
         deliveries.look()
@@ -69,24 +69,30 @@ def _show(children: Children, deliveries: Deliveries, shop: Site, mail: Site, on
         _wait(children, never, None)
 
 
-def _start(children: Children, shop: Site, mail: Site, smtp_port: int) -> None:
+def _start(children: Children, places: Places, ports: Ports) -> None:
+    shop, mail, broker = Site(ports.web), Site(ports.mail), Site(ports.broker)
     children.start(
-        "mail", "shop.mailbox", "--smtp-port", str(smtp_port), "--web-port", str(mail.port)
+        "mail", "shop.mailbox", "--smtp-port", str(ports.smtp), "--web-port", str(mail.port)
     )
+    book = str(places.broker_book)
+    children.start("broker", "shop.paper_broker", "--port", str(broker.port), "--store", book)
     children.start(
         "web", "uvicorn", "shop.web.main:web", "--host", "127.0.0.1", "--port", str(shop.port)
     )
     children.start("worker", "todoke", "worker", "shop.app:app")
-    _wait(children, lambda: mail.answers("/api/mail") and shop.answers("/api/order"), _LIMIT)
+    pages = [(mail, "/api/mail"), (broker, "/orders"), (shop, "/api/order")]
+    _wait(children, lambda: all(site.answers(path) for site, path in pages), _LIMIT)
 
 
-def _say_where_to_look(shop: Site, mail: Site, next_id: int) -> None:
+def _say_where_to_look(ports: Ports, next_id: int) -> None:
+    shop, mail, broker = Site(ports.web), Site(ports.mail), Site(ports.broker)
     print(
         f"""
 Where to look:
   mail              {mail.url}/
   orders            {shop.url}/api/order
   operation log     {shop.url}/api/operation
+  broker            {broker.url}/orders
   API               {shop.url}/docs
 
 Place and confirm another order:
@@ -94,6 +100,12 @@ Place and confirm another order:
     -d '{{"lines": [{{"name": "急須", "quantity": 1, "unitPrice": 4980}}], \
 "customerEmail": "you@example.com"}}'
   curl -s -X POST {shop.url}/api/order/{next_id}/confirm
+
+Order something from the broker, as often as you like, with one key; and ask what became of it:
+  curl -s {shop.url}/do/order -H 'Content-Type: application/json' -H 'Idempotency-Key: mine' \\
+    -d '{{"symbol": "7203.T", "side": "BUY", "quantity": "1", "orderType": "MARKET", \
+"account": "demo-1"}}'
+  curl -s {shop.url}/do/order/mine
 
 What arrives (Ctrl-C ends the shop):"""
     )
@@ -111,12 +123,13 @@ def _wait(children: Children, until: Callable[[], bool], limit: float | None) ->
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser("shop.demo", description="Run the whole shop on one machine.")
-    parser.add_argument("--once", action="store_true", help="end when the first mails arrived")
+    parser.add_argument("--once", action="store_true", help="end when all of the story has arrived")
     parser.add_argument("--web-port", type=int, default=8000, help="another one where taken")
     parser.add_argument("--mail-port", type=int, default=8025, help="of the mail catcher's page")
     parser.add_argument(
         "--smtp-port", type=int, default=1025, help="0 takes any, as for the others"
     )
+    parser.add_argument("--broker-port", type=int, default=8030, help="of the paper broker")
     return parser.parse_args()
 
 

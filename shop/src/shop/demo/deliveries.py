@@ -1,16 +1,16 @@
-"""Watching what arrives: mails in the catcher, and what became of the events."""
+"""Watching what arrives: mails in the catcher, what became of the events and broker orders."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from shop.demo.client import Site
-from shop.demo.story import Confirmed
+from shop.demo.story import Told
 from todoke import Todoke
+from todoke.operate import LedgerEntry
 
 
 class Deliveries:
-    """Prints every mail and every settled event once, as they come."""
+    """Prints every mail, settled event and outcome of a broker order once, as they come."""
 
     def __init__(self, app: Todoke, mail: Site) -> None:
         self._app = app
@@ -18,6 +18,7 @@ class Deliveries:
         self._since = datetime.now(UTC)
         self._mails: dict[int, str] = {}
         self._settled: dict[str, str] = {}
+        self._outcomes: dict[str, str] = {}
 
     def look(self) -> None:
         for caught in reversed(self._mail.get("/api/mail").body):
@@ -25,14 +26,16 @@ class Deliveries:
         with self._app.session() as session:
             for record in reversed(self._app.events.list(session, type="ORDER_CONFIRMED")):
                 self._tell_event(record)
+            for entry in reversed(self._app.ledger.list(session)):
+                self._tell_outcome(entry)
 
-    def are_complete(self, confirmed: Iterable[Confirmed]) -> bool:
+    def are_complete(self, told: Told) -> bool:
         """Every order is settled, and every mail that must follow has arrived."""
         subjects = " ".join(self._mails.values())
-        return all(
+        return told.broker_key in self._outcomes and all(
             str(order.order_id) in self._settled
             and (order.number in subjects or not order.has_mail)
-            for order in confirmed
+            for order in told.confirmed
         )
 
     def _tell_mail(self, caught: dict[str, Any]) -> None:
@@ -49,3 +52,11 @@ class Deliveries:
             why = record.note or record.error_code
             print(f"  ORDER_CONFIRMED of order {record.key} is {record.status}", end="")
             print(f" ({why})" if why else "")
+
+    def _tell_outcome(self, entry: LedgerEntry) -> None:
+        if entry.settled_at is None or entry.settled_at < self._since:
+            return
+        if entry.key not in self._outcomes:
+            self._outcomes[entry.key] = entry.state
+            what = entry.error_code or entry.response["brokerOrderId"]
+            print(f"  broker order {entry.key} has {entry.state}: {what}")

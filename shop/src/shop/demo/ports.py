@@ -9,6 +9,7 @@ class Ports:
     web: int
     mail: int
     smtp: int
+    broker: int
 
     @classmethod
     def free(cls, wanted: Namespace) -> Self:
@@ -17,6 +18,7 @@ class Ports:
             _free(wanted.web_port),
             _free(wanted.mail_port),
             _free(wanted.smtp_port),
+            _free(wanted.broker_port),
         )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from shop.app import wired
 from shop.database import migrate
+from shop.demo.ports import Ports
 from todoke import Settings, Todoke
 
 
@@ -21,17 +22,22 @@ class Places:
         return f"sqlite:///{self.root / 'shop.db'}"
 
     @property
+    def broker_book(self) -> Path:
+        return self.root / "broker.db"
+
+    @property
     def logs(self) -> Path:
         return self.root / "log"
 
 
-def environment(places: Places, smtp_port: int) -> dict[str, str]:
+def environment(places: Places, ports: Ports) -> dict[str, str]:
     """The environment of the children; settings of another shop are left out."""
     inherited = {name: value for name, value in os.environ.items() if not _is_setting(name)}
     return inherited | {
         "TODOKE_DATABASE_URL": places.database_url,
         "MAIL_HOST": "127.0.0.1",
-        "MAIL_PORT": str(smtp_port),
+        "MAIL_PORT": str(ports.smtp),
+        "BROKER_URL": f"http://127.0.0.1:{ports.broker}",
         "PYTHONUNBUFFERED": "1",
     }
 
@@ -46,4 +52,4 @@ def prepare(places: Places, told: Mapping[str, str]) -> Todoke:
 
 
 def _is_setting(name: str) -> bool:
-    return name.startswith(("TODOKE_", "MAIL_"))
+    return name.startswith(("TODOKE_", "MAIL_", "BROKER_"))

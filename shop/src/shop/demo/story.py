@@ -1,6 +1,7 @@
-"""What happens in the demo: three orders, one of a guest, and one move that is not allowed."""
+"""What happens in the demo: three orders, a move that is not allowed, and an order to a broker."""
 
 from dataclasses import dataclass
+from uuid import uuid4
 
 from shop.demo.client import Site
 
@@ -30,10 +31,18 @@ class Confirmed:
     has_mail: bool
 
 
-def tell(shop: Site) -> list[Confirmed]:
+@dataclass(frozen=True)
+class Told:
+    """What must come of the story."""
+
+    confirmed: list[Confirmed]
+    broker_key: str
+
+
+def tell(shop: Site) -> Told:
     confirmed = [_buy_and_confirm(shop, customer) for customer in CUSTOMERS]
     _confirm_again(shop, confirmed[0])
-    return confirmed
+    return Told(confirmed, _order_from_the_broker(shop))
 
 
 def _buy_and_confirm(shop: Site, customer: Customer) -> Confirmed:
@@ -56,3 +65,20 @@ def _confirm_again(shop: Site, confirmed: Confirmed) -> None:
     answer = shop.post(f"/api/order/{confirmed.order_id}/confirm")
     print(f"  {confirmed.number} once more: {answer.status} {answer.body['code']},")
     print(f"    {answer.body['detail']}")
+
+
+def _order_from_the_broker(shop: Site) -> str:
+    key = str(uuid4())
+    order = {
+        "idempotencyKey": key,
+        "symbol": "7203.T",
+        "side": "BUY",
+        "quantity": "100",
+        "orderType": "LIMIT",
+        "limitPrice": "2512.5",
+        "account": "demo-1",
+    }
+    first, again = shop.post("/do/order", order), shop.post("/do/order", order)
+    print(f"  a desk orders 100 × 7203.T from the broker: {first.status}, and the same once more,")
+    print(f"    with the same key: {again.status} {again.body['status']}")
+    return key

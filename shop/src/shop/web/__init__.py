@@ -2,10 +2,11 @@
 
 from fastapi import FastAPI
 
-from shop.web import operations, orders
+from shop.web import brokerage, operations, orders
 from shop.web.limits import BodyLimit
 from shop.web.problems import install_problems
 from todoke import Todoke
+from todoke.fastapi import install
 
 
 def create_web(app: Todoke) -> FastAPI:
@@ -13,6 +14,8 @@ def create_web(app: Todoke) -> FastAPI:
     web = FastAPI(title="shop", summary="Place, confirm and follow orders.")
     web.add_middleware(BodyLimit)
     install_problems(web)
+    install(web, app)
     web.include_router(orders.routes(app))
+    web.include_router(brokerage.routes(app))
     web.include_router(operations.routes(app))
     return web

@@ -14,6 +14,8 @@ from shop.web.problems import documented
 from shop.web.views import OperationPage, OperationView
 from todoke import Todoke
 
+ANONYMOUS = "anonymous"
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -35,9 +37,9 @@ class Operator:
 
 def _operator(
     request: Request,
-    x_operator: Annotated[str, Header(max_length=100, pattern=r"^[!-~]([ -~]*[!-~])?$")] = (
-        "anonymous"
-    ),
+    x_operator: Annotated[
+        str, Header(max_length=100, pattern=r"^[!-~]([ -~]*[!-~])?$")
+    ] = ANONYMOUS,
 ) -> Operator:
     return Operator(x_operator, request.url.path[:500])
 

@@ -17,7 +17,7 @@ from shop.ordering.orders import (
 from shop.web.operations import ByOperator, Operator
 from shop.web.paging import Before, Limit, OrderId
 from shop.web.problems import documented
-from shop.web.views import OrderPage, OrderRequest, OrderView
+from shop.web.views import NewOrder, OrderPage, OrderView
 from todoke import Todoke
 
 
@@ -33,7 +33,7 @@ def routes(app: Todoke) -> APIRouter:
             return OrderView.of(order)
 
     @router.post("", status_code=201)
-    def place(request: OrderRequest, operator: ByOperator) -> OrderView:
+    def place(request: NewOrder, operator: ByOperator) -> OrderView:
         def change(session: Session) -> Order:
             lines, email = request.order_lines(), request.customer_email
             return place_order(session, lines, email, app.clock.now())

@@ -51,7 +51,7 @@ class LineRequest(Incoming):
     unit_price: int = Field(strict=True, ge=0, le=1_000_000_000)
 
 
-class OrderRequest(Incoming):
+class NewOrder(Incoming):
     lines: list[LineRequest] = Field(min_length=1, max_length=100)
     customer_email: Email | None = None
 

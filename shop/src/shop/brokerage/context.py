@@ -1,0 +1,3 @@
+from todoke import Context
+
+brokerage = Context("brokerage", modules=["handlers"])

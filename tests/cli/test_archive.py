@@ -80,7 +80,7 @@ def test_what_is_due_is_archived_listed_and_restored(archiving: Project) -> None
 
 def test_programs_are_answered_in_json(archiving: Project) -> None:
     """OB-12"""
-    rows = {"event": 3, "delivery": 0, "dead-letter": 1}
+    rows = {"event": 3, "delivery": 0, "ledger": 0, "dead-letter": 1}
     folder = str(archiving.folder / "archive")
     assert archiving.ask("archive", "run", "--dry-run") == {
         "dry_run": True, "archive": folder, "rows": rows

@@ -142,7 +142,9 @@ async def call(
 
 
 def connected() -> AsyncClient:
-    return AsyncClient(timeout=Timeout(120), limits=Limits(max_connections=None))
+    # No limits: the client closes what it has too many of, also where a request is about to begin.
+    every = Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=None)
+    return AsyncClient(timeout=Timeout(120), limits=every)
 
 
 # --- servers ---------------------------------------------------------------------------------

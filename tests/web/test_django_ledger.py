@@ -18,6 +18,8 @@ SUITE = ROOT / "tests" / "web" / "django_ledger_suite.py"
 MIDDLEWARE = "MIDDLEWARE = [*MIDDLEWARE, 'todoke.django.middleware.IdempotencyMiddleware']\n"
 KEYS, CALLERS = 20, 12
 ACCIDENTS = range(0, CALLERS, 4)
+# The client closes what it has too many of, also where a request is about to begin.
+EVERY = Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=None)
 """Callers whose view fails, if it is they who come first."""
 
 
@@ -72,7 +74,7 @@ async def ask(port: int) -> dict[str, list[Response]]:
         url = f"http://127.0.0.1:{port}/orders"
         answers[key].append(await http.post(url, json={"article": key}, headers=headers))
 
-    async with AsyncClient(timeout=60, limits=Limits(max_connections=None)) as http:
+    async with AsyncClient(timeout=60, limits=EVERY) as http:
         for key in answers:
             await asyncio.gather(*(call(http, key, caller) for caller in range(CALLERS)))
     return answers

@@ -142,15 +142,9 @@ def bury_without_telling_the_ledger(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Settlements, "fail", lambda *_: None)
 
 
-def redrive_without_telling_the_ledger(patch: pytest.MonkeyPatch) -> None:
-    """A message that is tried again, and whose entry has failed for good."""
-    patch.setattr(Settlements, "reopen", lambda *_: None)
-
-
 MUTANTS: list[Plant] = [
     settle_without_the_entry,
     bury_without_telling_the_ledger,
-    redrive_without_telling_the_ledger,
     break_the_fence,
     skip_the_attempt_count,
     settle_after_the_commit,

@@ -7,8 +7,8 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 from httpx import AsyncClient, Limits, Response, Timeout
@@ -111,20 +111,20 @@ async def ask_all(ports: list[int], counts: Counts) -> list[Asked]:
         each = Asked(number)
         async with gate, asyncio.TaskGroup() as tasks:
             for caller in range(counts.ledger_callers):
-                tasks.create_task(call(http, each, ports, caller))
+                tasks.create_task(call(lines[caller], each, ports, caller))
         return each
 
-    async with connected() as http:
+    async with connected(counts.ledger_callers) as lines:
         return await asyncio.gather(*(ask(number) for number in range(counts.ledger_keys)))
 
 
 async def repeat_all(ports: list[int], asked: list[Asked]) -> list[Asked]:
     repeated = [Asked(number) for number in range(len(asked))]
-    async with connected() as http:
+    async with connected(4) as lines:
         for each in repeated:
             async with asyncio.TaskGroup() as tasks:
                 for caller in (0, 1, 3):
-                    tasks.create_task(call(http, each, ports, caller, accidents=False))
+                    tasks.create_task(call(lines[caller], each, ports, caller, accidents=False))
     return repeated
 
 
@@ -141,10 +141,18 @@ async def call(
     each.answers[caller, article] = answer
 
 
-def connected() -> AsyncClient:
-    # No limits: the client closes what it has too many of, also where a request is about to begin.
+@asynccontextmanager
+async def connected(callers: int) -> AsyncIterator[list[AsyncClient]]:
+    """A client for each caller: one for all looks at each of its lines before each request."""
+    # Without limits: what it has too many of is closed, also where a request is about to begin.
     every = Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=None)
-    return AsyncClient(timeout=Timeout(120), limits=every)
+    async with AsyncExitStack() as stack:
+        yield [
+            await stack.enter_async_context(
+                AsyncClient(timeout=Timeout(120), limits=every, verify=False)  # noqa: S501
+            )
+            for _ in range(callers)
+        ]
 
 
 # --- servers ---------------------------------------------------------------------------------

@@ -65,8 +65,8 @@ LARGE = Counts(
     ledger_callers=50,
     lost_commits=1_000,
     examples=5_000,
-    broker_deaths=70,
-    generated=5_000,
+    broker_deaths=200,
+    generated=10_000,
 )
 
 

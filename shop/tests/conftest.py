@@ -42,9 +42,9 @@ def shop(migrated_url: str, mail_server: MailServer, clock: Clock) -> Iterator[S
 
 
 @pytest.fixture
-def small_shop(sqlite_database: str, mail_server: MailServer, clock: Clock) -> Iterator[Sandbox]:
+def small_shop(sqlite_copy: str, mail_server: MailServer, clock: Clock) -> Iterator[Sandbox]:
     """A shop on SQLite, for what does not depend on the database."""
-    with sandbox(sqlite_database, mail_server, clock) as found:
+    with sandbox(sqlite_copy, mail_server, clock) as found:
         yield found
 
 

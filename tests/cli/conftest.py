@@ -40,21 +40,21 @@ def empty_project(
     yield from _project(plain_environment, database_url, monkeypatch)
 
 
-@pytest.fixture
-def any_project(empty_project: Project) -> Project:
+@pytest.fixture(params=["sqlite", "postgres"])
+def any_project(
+    request: pytest.FixtureRequest, plain_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Project]:
     """A project, once on every kind of database."""
-    empty_project.app.migrate()
-    return empty_project
+    url = str(request.getfixturevalue(f"{request.param}_copy"))
+    yield from _project(plain_environment, url, monkeypatch)
 
 
 @pytest.fixture
 def project(
-    plain_environment: Path, sqlite_database: str, monkeypatch: pytest.MonkeyPatch
+    plain_environment: Path, sqlite_copy: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Project]:
     """A project on SQLite."""
-    for made in _project(plain_environment, sqlite_database, monkeypatch):
-        made.app.migrate()
-        yield made
+    yield from _project(plain_environment, sqlite_copy, monkeypatch)
 
 
 def _project(folder: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:

@@ -26,7 +26,7 @@ WAITING = {
 
 @pytest.fixture(params=["postgres", "mariadb"])
 def app(request: pytest.FixtureRequest) -> Iterator[Todoke]:
-    with application(request.getfixturevalue(f"{request.param}_database")) as app:
+    with application(request.getfixturevalue(f"{request.param}_copy")) as app:
         yield app
 
 

@@ -56,12 +56,12 @@ def test_another_in_memory_database_is_refused() -> None:
 
 
 def test_one_file_by_two_paths_is_one_database(
-    sqlite_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sqlite_copy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OB-1"""
     monkeypatch.chdir(tmp_path)
     engine = create_engine("sqlite:///todoke.db")
-    with application(sqlite_database) as app:
+    with application(sqlite_copy) as app:
         with Session(engine) as session, session.begin():
             app.publish(session, Placed(order_id=1))
         assert len(living(app)) == 1
@@ -111,9 +111,9 @@ def test_what_is_no_transaction_is_refused(app: Todoke) -> None:
         app.publish(app.engine, Placed(order_id=1))  # type: ignore[call-overload]
 
 
-def test_a_two_phase_commit_keeps_the_event(postgres_database: str) -> None:
+def test_a_two_phase_commit_keeps_the_event(postgres_copy: str) -> None:
     """OB-1"""
-    with application(postgres_database) as app:
+    with application(postgres_copy) as app:
         with Session(app.engine, twophase=True) as session:
             app.publish(session, Placed(order_id=1))
             session.prepare()
@@ -121,9 +121,9 @@ def test_a_two_phase_commit_keeps_the_event(postgres_database: str) -> None:
         assert len(living(app)) == 1
 
 
-def test_a_two_phase_rollback_drops_the_event(postgres_database: str) -> None:
+def test_a_two_phase_rollback_drops_the_event(postgres_copy: str) -> None:
     """OB-1"""
-    with application(postgres_database) as app:
+    with application(postgres_copy) as app:
         with Session(app.engine, twophase=True) as session:
             app.publish(session, Placed(order_id=1))
             session.prepare()

@@ -78,9 +78,9 @@ def test_delayed_events_lie_beside_those_that_are_due(app: Todoke) -> None:
     assert [row.state for row in living(app)] == ["ready"] * 10 + ["later"] * 10
 
 
-def test_a_copy_that_fails_is_an_error_of_sqlalchemy(postgres_database: str) -> None:
+def test_a_copy_that_fails_is_an_error_of_sqlalchemy(postgres_copy: str) -> None:
     """OB-1: the transaction is the caller's, and so is what its errors look like."""
-    with application(postgres_database) as app:
+    with application(postgres_copy) as app:
         with app.engine.begin() as connection:
             connection.execute(text("ALTER TABLE todoke.outbox ADD CHECK (key <> '17')"))
         with pytest.raises(IntegrityError, match="outbox"), app.session() as session:

@@ -43,9 +43,9 @@ def test_a_longer_life_of_letters_asks_for_a_longer_memory() -> None:
     assert retention_of(settings(retention_dead="20d"), 1.0).inbox == 21 * DAY
 
 
-def test_the_most_patient_handler_decides(sqlite_database: str) -> None:
+def test_the_most_patient_handler_decides(sqlite_copy: str) -> None:
     """OB-12: all waits with their jitter, and all attempts as long as they may take"""
-    with application(sqlite_database) as app:
+    with application(sqlite_copy) as app:
         assert app.handlers.horizon == 0.0
 
         @app.on(Noted, timeout="1m", retry=Backoff("1h", "2h", attempts=5, jitter=0.1))
@@ -89,22 +89,22 @@ def test_a_format_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_package_is_told_at_start(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sqlite_database: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sqlite_copy: str
 ) -> None:
     """OB-12: with what to install; gzip needs none"""
     name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
     monkeypatch.delattr(name, raising=False)
     monkeypatch.setitem(sys.modules, name, None)
     asked: dict[str, object] = {"archive.to": str(tmp_path)}
-    with application(sqlite_database, settings=asked) as app:
+    with application(sqlite_copy, settings=asked) as app:
         with pytest.raises(InvalidOption, match=r"pip install 'todoke\[archive\]'"):
             Runtime(app).start()
         retention_of(settings(archive_to=str(tmp_path), archive_format="jsonl.gz"), 0)
 
 
-def test_an_archive_that_is_not_there_is_told(sqlite_database: str) -> None:
+def test_an_archive_that_is_not_there_is_told(sqlite_copy: str) -> None:
     """OB-12"""
-    with application(sqlite_database) as app, pytest.raises(InvalidOption, match="Name a folder"):
+    with application(sqlite_copy) as app, pytest.raises(InvalidOption, match="Name a folder"):
         app.archive.list()
 
 

@@ -13,6 +13,6 @@ from todoke.testing import Harness
 @pytest.fixture(params=["throwaway", "postgres", "mariadb"])
 def todoke(request: pytest.FixtureRequest) -> Iterator[Harness]:
     kind = request.param
-    url = None if kind == "throwaway" else str(request.getfixturevalue(f"{kind}_database"))
+    url = None if kind == "throwaway" else str(request.getfixturevalue(f"{kind}_copy"))
     with Harness(post.app, database=url, tables=post.tables) as harness:
         yield harness

@@ -21,8 +21,8 @@ AFTERWARDS = frozenset({"event:free:afterwards/default"})
 
 
 @pytest.fixture
-def app(postgres_database: str) -> Iterator[Todoke]:
-    with ringing_application(postgres_database) as app:
+def app(postgres_copy: str) -> Iterator[Todoke]:
+    with ringing_application(postgres_copy) as app:
         yield app
 
 

@@ -26,9 +26,9 @@ from todoke.work.strand import UNORDERED
 ROOT = Path(__file__).parents[2]
 
 
-def test_many_commits_share_a_ring(postgres_database: str) -> None:
+def test_many_commits_share_a_ring(postgres_copy: str) -> None:
     """design 12: 8 threads, 200 commits each"""
-    with ringing_application(postgres_database, gap=0.02) as app, listener(app) as heard:
+    with ringing_application(postgres_copy, gap=0.02) as app, listener(app) as heard:
 
         def commit(thread: int) -> None:
             for number in range(200):
@@ -44,9 +44,9 @@ def test_many_commits_share_a_ring(postgres_database: str) -> None:
         assert len(heard.rings) <= taken / 0.02 + 25  # until it is seen that they come fast
 
 
-def test_commits_now_and_then_wait_for_no_gap(postgres_database: str) -> None:
+def test_commits_now_and_then_wait_for_no_gap(postgres_copy: str) -> None:
     """design 12: the gap is for those that come fast"""
-    with ringing_application(postgres_database, gap=60.0) as app, listener(app) as heard:
+    with ringing_application(postgres_copy, gap=60.0) as app, listener(app) as heard:
         for number in range(1, 11):
             publish(app, Placed(order_id=number))
             until(lambda number=number: len(heard.rings) == number)  # type: ignore[misc]
@@ -69,9 +69,9 @@ def test_what_is_too_fast(each: float, outrun: bool, is_on: bool) -> None:
     assert haste.is_on(outrun=outrun) is is_on
 
 
-def test_hints_arrive_together_and_too_many_mean_everywhere(postgres_database: str) -> None:
+def test_hints_arrive_together_and_too_many_mean_everywhere(postgres_copy: str) -> None:
     """design 12"""
-    with ringing_application(postgres_database) as app, listener(app) as heard:
+    with ringing_application(postgres_copy) as app, listener(app) as heard:
         bell = PostgresBell(connector(app.url, "test"), channel_of("todoke", ""))
         bell.ring({"event:free:ordering/default", "event:ordered:billing/slow"})
         until(lambda: len(heard.rings) == 1)
@@ -87,11 +87,11 @@ def test_hints_arrive_together_and_too_many_mean_everywhere(postgres_database: s
     ]
 
 
-def test_hints_are_quoted(postgres_database: str) -> None:
+def test_hints_are_quoted(postgres_copy: str) -> None:
     """design 12: they hold names that people choose"""
     names = ("o'brien/default", '"; NOTIFY x; --/default', "back\\slash/受注", "a:b/c")
     awkward = {f"event:free:{name}" for name in names}
-    with ringing_application(postgres_database) as app, listener(app) as heard:
+    with ringing_application(postgres_copy) as app, listener(app) as heard:
         app.bell.ring(awkward)
         until(lambda: heard.rings == [awkward])
 
@@ -120,9 +120,9 @@ def test_what_is_no_hint_means_everywhere(text: str) -> None:
     assert unpack(text) == EVERYWHERE
 
 
-def test_installations_in_one_database_do_not_wake_each_other(postgres_database: str) -> None:
+def test_installations_in_one_database_do_not_wake_each_other(postgres_copy: str) -> None:
     """design 12"""
-    with ringing_application(postgres_database) as app, listener(app) as heard:
+    with ringing_application(postgres_copy) as app, listener(app) as heard:
         other = PostgresBell(connector(app.url, "test"), channel_of("elsewhere", ""))
         other.ring({"event:free:theirs/default"})
         other.close()
@@ -133,12 +133,12 @@ def test_installations_in_one_database_do_not_wake_each_other(postgres_database:
 
 
 def test_a_bell_without_a_database_delays_no_commit_and_is_told_of_once(
-    postgres_database: str, caplog: pytest.LogCaptureFixture
+    postgres_copy: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """design 12"""
-    nobody = make_url(postgres_database).set(port=free_port())
+    nobody = make_url(postgres_copy).set(port=free_port())
     address = nobody.render_as_string(hide_password=False)
-    with ringing_application(postgres_database, bell_url=address) as app:
+    with ringing_application(postgres_copy, bell_url=address) as app:
         publish(app, Placed(order_id=0))
         started = perf_counter()
         for number in range(100):
@@ -149,13 +149,13 @@ def test_a_bell_without_a_database_delays_no_commit_and_is_told_of_once(
 
 
 def test_a_bell_comes_back_and_then_says_everywhere(
-    postgres_server: PostgresServer, postgres_database: str, caplog: pytest.LogCaptureFixture
+    postgres_server: PostgresServer, postgres_copy: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """design 12: it has dropped what came meanwhile"""
-    database = str(make_url(postgres_database).database)
+    database = str(make_url(postgres_copy).database)
     with (
         pgbouncer_instance(postgres_server) as way,
-        ringing_application(postgres_database, bell_url=way.url(database)) as app,
+        ringing_application(postgres_copy, bell_url=way.url(database)) as app,
         listener(app) as heard,
     ):
         publish(app, Placed(order_id=1))
@@ -170,24 +170,24 @@ def test_a_bell_comes_back_and_then_says_everywhere(
         until(lambda: heard.rings == [PLACED, EVERYWHERE, PLACED])
 
 
-def test_a_bell_rings_after_a_fork(postgres_database: str) -> None:
+def test_a_bell_rings_after_a_fork(postgres_copy: str) -> None:
     """design 12: a web server that forks after its first use"""
-    with ringing_application(postgres_database) as app, listener(app) as heard:
-        done = run(FORKING, postgres_database)
+    with ringing_application(postgres_copy) as app, listener(app) as heard:
+        done = run(FORKING, postgres_copy)
         assert done.returncode == 0, done.stderr
         both = {"event:free:child/x", "event:free:parent/x"}
         until(lambda: both <= EVERYWHERE.union(*heard.rings))
 
 
-def test_a_bell_keeps_no_process_from_ending(postgres_database: str) -> None:
+def test_a_bell_keeps_no_process_from_ending(postgres_copy: str) -> None:
     """design 12: not even one that waits for a commit which never ends"""
-    done = run(ENDING, postgres_database)
+    done = run(ENDING, postgres_copy)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_closing_rings_what_waits(postgres_database: str) -> None:
+def test_closing_rings_what_waits(postgres_copy: str) -> None:
     """design 12: a script that publishes and ends is heard, too"""
-    with ringing_application(postgres_database) as app, listener(app) as heard:
+    with ringing_application(postgres_copy) as app, listener(app) as heard:
         bell = PostgresBell(connector(app.url, "test"), channel_of("todoke", ""))
         over = threading.Event()
         bell.ring({"event:free:late/x"}, over.is_set)
@@ -197,9 +197,9 @@ def test_closing_rings_what_waits(postgres_database: str) -> None:
     assert heard.rings == [{"event:free:late/x"}]
 
 
-def test_a_bell_that_was_closed_rings_again(postgres_database: str) -> None:
+def test_a_bell_that_was_closed_rings_again(postgres_copy: str) -> None:
     """design 12: a web application that is started again in one process"""
-    with ringing_application(postgres_database) as app, listener(app) as heard:
+    with ringing_application(postgres_copy) as app, listener(app) as heard:
         bell = PostgresBell(connector(app.url, "test"), channel_of("todoke", ""))
         for number in range(3):
             bell.ring({f"event:free:{number}/x"})

@@ -15,18 +15,18 @@ from todoke.bell import SOMEBODY
 from todoke.databases.sqlite_bell import SqliteEar
 
 
-def test_a_commit_is_heard(sqlite_database: str) -> None:
+def test_a_commit_is_heard(sqlite_copy: str) -> None:
     """design 12"""
-    with ringing_application(sqlite_database) as app, listener(app) as heard:
+    with ringing_application(sqlite_copy) as app, listener(app) as heard:
         for number in range(5):
             publish(app, Placed(order_id=number))
             until(lambda: len(heard.rings) == number + 1)  # noqa: B023
     assert set(heard.rings) == {SOMEBODY}
 
 
-def test_a_rollback_and_a_read_are_not_heard(sqlite_database: str) -> None:
+def test_a_rollback_and_a_read_are_not_heard(sqlite_copy: str) -> None:
     """design 12"""
-    with ringing_application(sqlite_database) as app, listener(app) as heard:
+    with ringing_application(sqlite_copy) as app, listener(app) as heard:
         with app.engine.connect() as connection:
             app.publish(connection, Placed(order_id=1))
             connection.rollback()
@@ -37,9 +37,9 @@ def test_a_rollback_and_a_read_are_not_heard(sqlite_database: str) -> None:
     assert len(heard.rings) == 1
 
 
-def test_a_connection_knows_the_commits_of_others(sqlite_database: str) -> None:
+def test_a_connection_knows_the_commits_of_others(sqlite_copy: str) -> None:
     """design 12: whose commit it was, the ear cannot tell"""
-    with application(sqlite_database) as app, app.engine.connect() as mine:
+    with application(sqlite_copy) as app, app.engine.connect() as mine:
         assert app.database.others_committed(mine)  # nothing is known yet
         assert not app.database.others_committed(mine)
         app.publish(mine, Placed(order_id=1))
@@ -52,9 +52,9 @@ def test_a_connection_knows_the_commits_of_others(sqlite_database: str) -> None:
         assert app.database.others_committed(mine)  # nobody can tell: better to look
 
 
-def test_the_ear_keeps_no_read_transaction_open(sqlite_database: str) -> None:
+def test_the_ear_keeps_no_read_transaction_open(sqlite_copy: str) -> None:
     """design 12: the write-ahead log can be cut while it listens"""
-    with ringing_application(sqlite_database) as app, listener(app) as heard:
+    with ringing_application(sqlite_copy) as app, listener(app) as heard:
         for number in range(20):
             publish(app, Placed(order_id=number))
         until(lambda: heard.rings)
@@ -88,9 +88,9 @@ def test_the_ear_waits_for_a_file_and_notices_a_new_one(
         heard.ear.stop()
 
 
-def test_the_ear_outlives_a_locked_file(sqlite_database: str) -> None:
+def test_the_ear_outlives_a_locked_file(sqlite_copy: str) -> None:
     """design 12"""
-    with ringing_application(sqlite_database) as app, listener(app) as heard:
+    with ringing_application(sqlite_copy) as app, listener(app) as heard:
         path = str(app.url.database)
         app.engine.dispose()
         heard.ear.stop()

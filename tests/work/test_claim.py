@@ -98,9 +98,9 @@ def test_many_workers_never_get_the_same_row(app: Todoke, claims: Claims) -> Non
     assert len(every) == len(set(every)) == 200
 
 
-def test_a_row_locked_by_another_is_skipped_and_not_waited_for(postgres_database: str) -> None:
+def test_a_row_locked_by_another_is_skipped_and_not_waited_for(postgres_copy: str) -> None:
     """OB-6: FOR UPDATE SKIP LOCKED"""
-    with application(postgres_database) as app:
+    with application(postgres_copy) as app:
         publish(app, Noted(order_id=1), Noted(order_id=2))
         claims = app.claims[0]
         live = app.outbox_table.live
@@ -109,9 +109,9 @@ def test_a_row_locked_by_another_is_skipped_and_not_waited_for(postgres_database
             assert [one.key for one in take(app, claims, connection, 10)] == ["2"]
 
 
-def test_a_claim_does_not_wait_for_a_publisher(postgres_database: str) -> None:
+def test_a_claim_does_not_wait_for_a_publisher(postgres_copy: str) -> None:
     """OB-6"""
-    with application(postgres_database) as app:
+    with application(postgres_copy) as app:
         publish(app, Noted(order_id=1))
         claims = app.claims[0]
         with app.engine.begin() as publisher, app.engine.connect() as connection:
@@ -119,9 +119,9 @@ def test_a_claim_does_not_wait_for_a_publisher(postgres_database: str) -> None:
             assert [one.key for one in take(app, claims, connection, 10)] == ["1"]
 
 
-def test_an_id_that_was_drawn_early_and_committed_late_is_found(postgres_database: str) -> None:
+def test_an_id_that_was_drawn_early_and_committed_late_is_found(postgres_copy: str) -> None:
     """OB-4 OB-6: rows are found by state, never by a cursor over ids"""
-    with application(postgres_database) as app:
+    with application(postgres_copy) as app:
         claims = app.claims[0]
         with app.engine.connect() as slow, app.engine.connect() as connection:
             with slow.begin():

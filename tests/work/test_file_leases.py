@@ -23,9 +23,9 @@ from todoke.work.lease import FileLeases, RowLeases
 
 
 @pytest.fixture
-def app(sqlite_database: str) -> Iterator[Todoke]:
+def app(sqlite_copy: str) -> Iterator[Todoke]:
     settings: dict[str, object] = {"lease.duration": "1s"}
-    with application(sqlite_database, clock=SystemClock(), settings=settings) as app:
+    with application(sqlite_copy, clock=SystemClock(), settings=settings) as app:
         yield app
 
 

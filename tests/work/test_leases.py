@@ -50,10 +50,10 @@ def test_a_lost_lease_cannot_be_renewed(app: Todoke, kept: RowLeases) -> None:
         assert not kept.renew(connection, worker)
 
 
-def test_a_rescuer_does_not_wait_for_another_rescuer(postgres_database: str) -> None:
+def test_a_rescuer_does_not_wait_for_another_rescuer(postgres_copy: str) -> None:
     """OB-7"""
     clock = Clock()
-    with application(postgres_database, clock=clock) as app:
+    with application(postgres_copy, clock=clock) as app:
         worker = register(app)
         clock.advance("16s")
         with app.engine.begin() as one, app.engine.begin() as other:

@@ -83,8 +83,8 @@ def test_what_commits_late_is_found_before_the_stream_counts_as_empty(app: Todok
 
 
 @pytest.fixture
-def postgres_app(postgres_database: str) -> Iterator[Todoke]:
-    with application(postgres_database) as app:
+def postgres_app(postgres_copy: str) -> Iterator[Todoke]:
+    with application(postgres_copy) as app:
         yield app
 
 

@@ -19,8 +19,8 @@ from todoke.work.slots import InlineSlots
 
 
 @pytest.fixture
-def app(postgres_database: str) -> Iterator[Todoke]:
-    with application(postgres_database) as app:
+def app(postgres_copy: str) -> Iterator[Todoke]:
+    with application(postgres_copy) as app:
         yield app
 
 

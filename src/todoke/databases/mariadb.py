@@ -15,7 +15,6 @@ from sqlalchemy import (
     Connection,
     Engine,
     MetaData,
-    NullPool,
     Select,
     SmallInteger,
     Table,
@@ -35,6 +34,7 @@ from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import Float
 
 from todoke.database import MARIADB, Database, Moment
+from todoke.databases.loop_pool import PoolPerLoop
 from todoke.databases.pool import try_after_a_rest
 from todoke.writing import Execute
 
@@ -77,12 +77,15 @@ class MariaDb(Database):
         return try_after_a_rest(engine)
 
     def async_engine(self, url: URL, pool_size: int) -> AsyncEngine:
-        # No pool: a connection of this driver can be used, and closed, only in the event loop that
-        # opened it, and the caller's loop is not the worker's.
         known = url.difference_update_query(["ssl_disabled"])  # to this driver it is unknown
-        return create_async_engine(
-            known.set(drivername="mariadb+aiomysql"), poolclass=NullPool, **_options(30.0)
+        engine = create_async_engine(
+            known.set(drivername="mariadb+aiomysql"),
+            poolclass=PoolPerLoop,
+            pool_size=pool_size,
+            **_options(30.0),
         )
+        try_after_a_rest(engine.sync_engine)
+        return engine
 
     def adopt(self, engine: Engine) -> Engine:
         return engine.execution_options(isolation_level="READ COMMITTED")

@@ -33,6 +33,7 @@ from sqlalchemy.types import Float
 
 from todoke.clock import Clock
 from todoke.database import Database, Moment
+from todoke.databases.loop_pool import PoolPerLoop
 from todoke.databases.pool import try_after_a_rest
 from todoke.databases.postgres_copy import copy
 from todoke.databases.postgres_direct import DRIVER, Direct, keep_to_indexes
@@ -92,6 +93,7 @@ class Postgres(Database):
         engine = create_async_engine(
             url.set(drivername="postgresql+psycopg"),
             isolation_level="READ COMMITTED",
+            poolclass=PoolPerLoop,
             pool_size=pool_size,
             connect_args=self._arguments(),
         )

@@ -16,9 +16,9 @@ REVISION = "0006"
 
 def check(connection: Connection, database: Database) -> str:
     """This release's revision; tables of another one are refused."""
-    found = _found(connection, database)
-    if found != REVISION:
-        raise SchemaOutdated(found, REVISION)
+    revision = found(connection, database)
+    if revision != REVISION:
+        raise SchemaOutdated(revision, REVISION)
     return REVISION
 
 
@@ -33,7 +33,8 @@ def needed(database: Database) -> Iterator[None]:
         raise
 
 
-def _found(connection: Connection, database: Database) -> str | None:
+def found(connection: Connection, database: Database) -> str | None:
+    """The revision of the tables that are there; None where there are none."""
     name, schema = database.version_table, database.schema
     if not inspect(connection).has_table(name, schema):
         return None

@@ -35,6 +35,7 @@ from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import Float, String
 
 from todoke.database import READ_ONLY, Database, Moment
+from todoke.databases.loop_pool import PoolPerLoop
 from todoke.databases.sqlite_bell import data_version
 from todoke.errors import InvalidOption
 from todoke.writing import Execute
@@ -72,6 +73,7 @@ class Sqlite(Database):
             )
         engine = create_async_engine(
             url.set(drivername="sqlite+aiosqlite"),
+            poolclass=PoolPerLoop,
             connect_args={"timeout": 30, "check_same_thread": False},
         )
         prepare(engine.sync_engine)

@@ -50,7 +50,7 @@ class Desk:
     def call(self, item: Item, handler: Handler, owner: UUID) -> Call | Settlement:
         if item.deliver_before is not None and item.deliver_before <= self._clock.now():
             return Dead(item, _expired(item), final=True)
-        kind = _event_class(handler, item.context, item.type, item.version)
+        kind = _event_class(handler.events, item.context, item.type, item.version)
         if kind is None:
             return self._newer(item, handler)
         try:
@@ -121,11 +121,13 @@ def may_wait(item: Item, grace: float) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _event_class(handler: Handler, context: str, type: str, version: int) -> type[Event] | None:
+def _event_class(
+    known: tuple[type[Event], ...], context: str, type: str, version: int
+) -> type[Event] | None:
     """The oldest that can read it, of the item's own context."""
     fitting = [
         event
-        for event in handler.events
+        for event in known
         if event.declared.type == type
         and event.declared.context in (None, context)
         and event.declared.version >= version

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -131,6 +132,26 @@ def test_on_postgresql_our_tables_live_in_a_schema_of_their_own(postgres_databas
         found = inspect(app.engine)
         assert found.get_table_names(schema="public") == []
         assert "outbox" in found.get_table_names(schema="todoke")
+
+
+def test_on_postgresql_pages_of_living_rows_have_room_for_their_updates(
+    postgres_database: str,
+) -> None:
+    """OP-5: a claimed row is written beside the old one, in the page that is at hand."""
+    with application(postgres_database) as app, app.engine.connect() as connection:
+        said = text("SELECT reloptions FROM pg_class WHERE oid = CAST(:name AS regclass)")
+        for name in ("todoke.outbox", "todoke.inbox"):
+            assert connection.execute(said, {"name": name}).scalar() == ["fillfactor=45"]
+
+
+def test_migrating_what_is_migrated_already_is_one_look(
+    migrated_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-5: web processes that migrate at their start do not wait for each other for nothing."""
+    app = unmigrated(migrated_url)
+    monkeypatch.setattr(command, "upgrade", lambda *_: pytest.fail("Alembic was asked"))
+    app.migrate()
+    app.close()
 
 
 def test_elsewhere_our_tables_carry_a_prefix(sqlite_database: str) -> None:

@@ -133,7 +133,6 @@ def work_table(source: str, name: str, metadata: MetaData, database: Database) -
         Column("updated_at", Moment(), nullable=False),
         schema=database.schema,
         sqlite_autoincrement=True,
-        postgresql_with={"fillfactor": 45},
     )
     due, held = text(f"state = '{LATER}'"), text(f"state = '{HELD}'")
     claim = (live.c.state, live.c.stream, live.c.lane, live.c.priority, live.c.id)

@@ -101,7 +101,6 @@ def _work(name: str, schema: str | None) -> None:
         sa.Column("updated_at", MOMENT, nullable=False),
         schema=schema,
         sqlite_autoincrement=True,
-        postgresql_with={"fillfactor": 70},
     )
     due = sa.text("state = 'later'")
     # Without partial indexes the state comes first instead.

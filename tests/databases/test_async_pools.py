@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from weakref import ReferenceType, ref
 
 import pytest
 from sqlalchemy import Connection, event, text
@@ -125,24 +127,17 @@ def test_dispose_reaches_into_other_loops(served: Opened) -> None:
         until(lambda: sessions(served) == 0)
 
 
-def test_a_loop_that_was_closed_without_a_word_is_forgotten(engine: AsyncEngine) -> None:
-    """OP-5"""
+def test_a_loop_that_has_ended_is_forgotten_by_the_next(engine: AsyncEngine) -> None:
+    """OP-5: test suites have one for each test."""
 
-    async def nothing_open() -> None:
-        async with engine.connect():
-            pass
-        await engine.dispose()
+    async def use() -> ReferenceType[asyncio.AbstractEventLoop]:
+        await crowd(engine, 1)
+        return ref(asyncio.get_running_loop())
 
-    async def ask() -> None:
-        async with engine.connect() as connection:
-            assert await connection.scalar(text("SELECT 1")) == 1
-
-    asyncio.run(nothing_open())
-    loop = asyncio.new_event_loop()
-    loop.run_until_complete(nothing_open())
-    loop.close()
-    asyncio.run(ask())
-    asyncio.run(engine.dispose())
+    ended = asyncio.run(use())
+    asyncio.run(use())
+    gc.collect()
+    assert ended() is None
 
 
 def test_one_that_died_while_it_rested_is_replaced(

@@ -49,7 +49,7 @@ class Engines:
 
     @property
     def of_async_handlers(self) -> AsyncEngine:
-        """Their event loop is not the caller's, and a pool has but one."""
+        """Apart, so that who leaves the caller's event loop closes nothing of theirs."""
         return self._remembered_async("handlers")
 
     def _remembered_async(self, name: str) -> AsyncEngine:

@@ -17,6 +17,8 @@ from tests.servers.availability import ServerUnavailable
 from tests.servers.place import ON_DISK
 
 from bench import bars, memory, report
+from bench.jobs import latency as jobs_latency
+from bench.jobs import measure as jobs_measure
 from bench.measure import measure
 from bench.peers import environment
 from bench.place import DATABASES, place, version
@@ -29,13 +31,15 @@ MEASURES: Mapping[str, Callable[..., list[Measured]]] = {
     "wake": latency.measure,
     "flood": flood.measure,
     "memory": memory.measure,
+    **dict.fromkeys(jobs_measure.RUNS, jobs_measure.measure),
+    "jobs-latency": jobs_latency.measure,
 }
 
 
 def main() -> None:
     os.environ[ON_DISK] = "1"
     wish, console = _arguments(), report.console()
-    missing = environment.install()
+    missing = environment.install(_peers(wish))
     found: list[Measured] = []
     for database in wish.databases:
         try:
@@ -53,7 +57,7 @@ def main() -> None:
 def _in_database(
     database: str, missing: Mapping[str, str], wish: argparse.Namespace, console: Console
 ) -> list[Measured]:
-    chosen = [one for one in every(database) if not wish.scenarios or one.name in wish.scenarios]
+    chosen = _chosen(database, wish)
     found: list[Measured] = []
     if not chosen:
         return found
@@ -67,6 +71,17 @@ def _in_database(
                 report.show(console, one, wish.rounds)
             found += tables
     return found
+
+
+def _chosen(database: str, wish: argparse.Namespace) -> list[Scenario]:
+    return [one for one in every(database) if not wish.scenarios or one.name in wish.scenarios]
+
+
+def _peers(wish: argparse.Namespace) -> list[str]:
+    """Those that will be measured."""
+    chosen = [one for database in wish.databases for one in _chosen(database, wish)]
+    sides = {variant.side for scenario in chosen for variant in scenario.variants}
+    return [peer for peer in environment.PEERS if peer in sides]
 
 
 def _arguments() -> argparse.Namespace:

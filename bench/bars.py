@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Iterator
 
 from rich.table import Table
 
+from bench.bar import Bar, Found, between, ratio
+from bench.jobs import bars as of_jobs
 from bench.memory import IDLE, PEAK
-from bench.scenario import RAW, Measured
+from bench.scenario import RAW
 from bench.scenarios import AT_100, AT_BEST, CONNECTION, DRIVER, KEEPS_HISTORY, SESSION
-
-Found: TypeAlias = Mapping[str, Measured]
-"""What was measured, by the scenario's id."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    what: str
-    bound: float
-    reached: Callable[[Found], float | None]
-    scenarios: tuple[str, ...]
-    """Those it takes its figures from."""
-    at_most: bool = False
-
-    def met(self, value: float) -> bool:
-        return value <= self.bound if self.at_most else value >= self.bound
 
 
 def table(found: Found) -> Table:
@@ -62,27 +46,6 @@ def told(found: Found) -> list[dict[str, object]]:
     ]
 
 
-def _to(scenario: str, name: str, side: str, group: str = "") -> Callable[[Found], float | None]:
-    """The ratio of one variant to another side, of this group or of the variant's own."""
-
-    def ratio(found: Found) -> float | None:
-        measured = found[scenario]
-        variant = next(one for one in measured.scenario.variants if one.name == name)
-        return measured.ratio(replace(variant, group=group or variant.group), side)
-
-    return ratio
-
-
-def _between(one: tuple[str, str], other: tuple[str, str]) -> Callable[[Found], float | None]:
-    """The ratio of two variants, each named by scenario and name."""
-
-    def ratio(found: Found) -> float | None:
-        first, second = (found[scenario].middle(name) for scenario, name in (one, other))
-        return first / second if first and second else None
-
-    return ratio
-
-
 def _megabytes(found: Found) -> float | None:
     return found["memory"].middle(PEAK)
 
@@ -92,17 +55,13 @@ def _over_idle(found: Found) -> float | None:
     return peak - idle if peak is not None and idle is not None else None
 
 
-def _ratio(what: str, bound: float, scenario: str, name: str, side: str, group: str = "") -> Bar:
-    return Bar(what, bound, _to(scenario, name, side, group), (scenario,))
-
-
 def _publishing() -> Iterator[Bar]:
     for handle, bound in ((CONNECTION, 0.8), (SESSION, 0.5), (DRIVER, 0.8)):
-        yield _ratio(f"publish: {handle} ÷ raw", bound, "publish", handle, RAW)
+        yield ratio(f"publish: {handle} ÷ raw", bound, "publish", handle, RAW)
     for handle in (CONNECTION, SESSION, DRIVER):
-        yield _ratio(f"bulk: {handle} ÷ raw", 0.8, "bulk", handle, RAW)
-        yield _ratio(f"bulk: {handle} ÷ PgQueuer", 1, "bulk", handle, "pgqueuer")
-        yield _ratio(f"accept: {handle} ÷ raw", 0.5, "accept", handle, RAW)
+        yield ratio(f"bulk: {handle} ÷ raw", 0.8, "bulk", handle, RAW)
+        yield ratio(f"bulk: {handle} ÷ PgQueuer", 1, "bulk", handle, "pgqueuer")
+        yield ratio(f"accept: {handle} ÷ raw", 0.5, "accept", handle, RAW)
 
 
 def _draining() -> Iterator[Bar]:
@@ -114,24 +73,24 @@ def _draining() -> Iterator[Bar]:
             ours = f"todoke, async def, {group}"
             for side, bound in bounds.items():
                 what = f"drain, {words}, {group}: todoke ÷ {side}"
-                yield _ratio(what, bound, scenario, ours, side)
+                yield ratio(what, bound, scenario, ours, side)
             what, like = f"drain, {words}, {group}: todoke ÷ txoutbox that keeps its rows", group
             bound = bounds["txoutbox"]
-            yield _ratio(what, bound, scenario, ours, "txoutbox", like + KEEPS_HISTORY)
+            yield ratio(what, bound, scenario, ours, "txoutbox", like + KEEPS_HISTORY)
 
 
 def _alongside() -> Iterator[Bar]:
     for group in (AT_100, AT_BEST):
         ours, threads = f"todoke, async def, {group}", f"todoke, def in threads, {group}"
-        more = _between(("drain-two", ours), ("drain", ours))
+        more = between(("drain-two", ours), ("drain", ours))
         yield Bar(f"drain, {group}: two processes ÷ one", 1, more, ("drain", "drain-two"))
-        beside = _between(("drain", threads), ("drain", ours))
+        beside = between(("drain", threads), ("drain", ours))
         yield Bar(f"drain, {group}: threads ÷ async", 0.7, beside, ("drain",))
         session = f"todoke, session handler, {group}"
-        yield _ratio(f"session handlers, {group}: todoke ÷ raw", 0.5, "session", session, RAW)
+        yield ratio(f"session handlers, {group}: todoke ÷ raw", 0.5, "session", session, RAW)
         for place in ("sqlite-full", "sqlite-normal"):
             what = f"drain, {place}, {group}: todoke ÷ raw"
-            yield _ratio(what, 0.4, f"drain, {place}", ours, RAW)
+            yield ratio(what, 0.4, f"drain, {place}", ours, RAW)
 
 
 MEMORY = ("memory",)
@@ -139,6 +98,7 @@ BARS = (
     *_publishing(),
     *_draining(),
     *_alongside(),
+    *of_jobs.bars(),
     Bar("memory while draining, MB", 95, _megabytes, MEMORY, at_most=True),
     Bar("memory while draining over idle, MB", 10, _over_idle, MEMORY, at_most=True),
 )

@@ -28,6 +28,20 @@ def measure(
     scenario: Scenario, fresh: Fresh, missing: Mapping[str, str], *, events: int, rounds: int
 ) -> list[Measured]:
     """`missing` are the peers that cannot be had, and why."""
+    run = RUNS[scenario.role]
+    return round_by_round(scenario, fresh, missing, run, events=events, rounds=rounds)
+
+
+def round_by_round(
+    scenario: Scenario,
+    fresh: Fresh,
+    missing: Mapping[str, str],
+    run: Run,
+    *,
+    events: int,
+    rounds: int,
+) -> list[Measured]:
+    """Each variant once a round, in a database of its own."""
     found = Measured(scenario, events, {})
     found.missing |= {
         one.name: missing[one.side] for one in scenario.variants if one.side in missing
@@ -37,7 +51,7 @@ def measure(
             tell(f"{scenario.id}, round {number + 1} of {rounds}: {variant.name}")
             try:
                 with fresh() as url:
-                    rate = RUNS[scenario.role](scenario, variant, url, events)
+                    rate = run(scenario, variant, url, events)
                 found.figures.setdefault(variant.name, []).append(rate)
             except (AssertionError, OSError, subprocess.SubprocessError) as error:
                 if variant.side in (OURS, RAW):

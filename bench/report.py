@@ -10,13 +10,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bench.jobs import redis
+from bench.jobs.scenarios import ON_REDIS, TRANSACTIONAL
 from bench.peers import environment
 from bench.scenario import OURS, RAW, Measured, Variant
 
-PEERS = {"pgqueuer": "PgQueuer", "txoutbox": "txoutbox", "procrastinate": "Procrastinate"}
-
-
-WIDE = 140
+PEERS = {"txoutbox": "txoutbox", **TRANSACTIONAL, **ON_REDIS}
+WIDE = 190
 
 
 def console() -> Console:
@@ -50,7 +50,8 @@ def table(found: Measured) -> Table:
 
 
 def _events(found: Measured) -> str:
-    return f"{found.events:,} events, " if found.events else ""
+    what = "jobs" if found.scenario.role.startswith("jobs-") else "events"
+    return f"{found.events:,} {what}, " if found.events else ""
 
 
 def _row(found: Measured, variant: Variant, others: Sequence[str]) -> list[str]:
@@ -84,7 +85,7 @@ def print_notes(console: Console, found: Sequence[Measured]) -> None:
     for name, options in _peers_settings(found):
         console.print(f"{name}: {options}")
     console.print(
-        "÷ is the ratio to the plain raw loop, and to a peer's fastest variant, of the same "
+        "÷ is the ratio to the plain raw loop, and to a peer's best variant, of the same "
         "settings where there is one."
     )
 
@@ -92,17 +93,23 @@ def print_notes(console: Console, found: Sequence[Measured]) -> None:
 def _peers_settings(found: Sequence[Measured]) -> list[tuple[str, str]]:
     """Each once, in the order of the tables."""
     every = [
-        (variant.name, json.dumps(variant.options))
+        (variant.name, _settings(variant))
         for one in found
         for variant in one.scenario.variants
-        if variant.side in PEERS and variant.options
+        if variant.side in PEERS and _settings(variant)
     ]
     return list(dict.fromkeys(every))
 
 
+def _settings(variant: Variant) -> str:
+    """Its own, and how much less it was given to do because it is slow."""
+    told = [json.dumps(variant.options)] if variant.options else []
+    return ", ".join([*told, *([f"of as many {variant.share:.0%}"] if variant.share < 1 else [])])
+
+
 def versions() -> dict[str, dict[str, str]]:
     ours = {"Python": platform.python_version(), **environment.our_versions()}
-    return {"here": ours, "peers": environment.versions()}
+    return {"here": ours, **environment.versions(), "servers": redis.versions()}
 
 
 def told(found: Sequence[Measured], rounds: int) -> dict[str, Any]:

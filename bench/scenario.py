@@ -48,6 +48,10 @@ class Scenario:
         words = (self.name, "" if self.database == "postgresql" else self.database, self.figure)
         return ", ".join(word for word in words if word)
 
+    @property
+    def less_is_better(self) -> bool:
+        return self.unit in ("ms", "MB", "%")
+
     def part(self, *words: str, unit: str | None = None) -> Scenario:
         """The same with one of its figures only."""
         title, figure = f"{self.title}: {', '.join(words)}", ", ".join(words)
@@ -69,11 +73,14 @@ class Measured:
         return median(found) if found else None
 
     def best(self, side: str, group: str = "") -> Variant | None:
-        """The side's fastest variant, of the group if it has any there."""
+        """The side's best variant, of the group if it has any there."""
         own = [one for one in self.scenario.variants if one.side == side and self.middle(one.name)]
         alike = [one for one in own if one.group == group]
         wider = [one for one in own if one.group and group.startswith(one.group)]
-        return max(alike or wider or own, key=lambda one: self.middle(one.name) or 0, default=None)
+        choose = min if self.scenario.less_is_better else max
+        return choose(
+            alike or wider or own, key=lambda one: self.middle(one.name) or 0, default=None
+        )
 
     def yardstick(self, group: str) -> Variant | None:
         """The plain raw loop: the first of the group."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bench.jobs.scenarios import jobs
 from bench.memory import IDLE, PEAK
 from bench.scenario import OURS, RAW, Scenario, Variant
 from bench.wake.todoke_side import BARE, BARE_NOTIFY, BELL, NOTIFY, POLLING
@@ -38,6 +39,7 @@ def every(database: str) -> list[Scenario]:
             _wake(),
             _flood(),
             _memory(),
+            *jobs(),
         ]
     return [
         _publish(database),

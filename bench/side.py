@@ -7,7 +7,12 @@ from importlib import import_module
 
 from bench.child import play
 
-SIDES = {"todoke": "bench.todoke_side", "raw": "bench.raw.side"}
+SIDES = {
+    "todoke": "bench.todoke_side",
+    "raw": "bench.raw.side",
+    "todoke-jobs": "bench.jobs.todoke_side",
+    "raw-jobs": "bench.jobs.raw_side",
+}
 
 if __name__ == "__main__":
     play(import_module(SIDES[sys.argv[1]]).ROLES)

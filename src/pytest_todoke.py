@@ -58,14 +58,14 @@ def todoke_tables() -> Tables:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell, beside what failed, what became of the events."""
+    """Tell, beside what failed, what became of events and jobs."""
     report = yield
     tell = getattr(getattr(item, "funcargs", {}).get("todoke"), "story", None)
     if tell is not None and report.failed and call.when == "call":
         try:
             report.sections.append(("todoke", tell()))
         except Exception as error:  # the test's own failure is what matters
-            report.sections.append(("todoke", f"what became of the events is not known: {error}"))
+            report.sections.append(("todoke", f"what became of all is not known: {error}"))
     return report
 
 

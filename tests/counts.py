@@ -30,6 +30,13 @@ class Counts:
     """On each of three databases."""
     generated: int
     """As the API asks for them, and as many otherwise."""
+    limited: int
+    """Jobs on PostgreSQL; a tenth of them elsewhere."""
+    takeovers: int
+    """Of schedulers, on each of three databases."""
+    cron_years: int
+    cron_dues_a_day: int
+    """What is due more often is only compared around changes of the clock."""
 
 
 SMALL = Counts(
@@ -49,6 +56,10 @@ SMALL = Counts(
     examples=100,
     broker_deaths=7,
     generated=100,
+    limited=5_000,
+    takeovers=200,
+    cron_years=1,
+    cron_dues_a_day=4,
 )
 LARGE = Counts(
     schedules=20_000,
@@ -67,6 +78,10 @@ LARGE = Counts(
     examples=5_000,
     broker_deaths=200,
     generated=10_000,
+    limited=100_000,
+    takeovers=10_000,
+    cron_years=10,
+    cron_dues_a_day=300,
 )
 
 

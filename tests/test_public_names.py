@@ -9,12 +9,28 @@ import pytest
 import todoke
 
 NAMES = [
-    "Attempt", "Backoff", "Breaker", "BusinessError", "Context", "Done", "Event", "Key", "Limit",
-    "Message", "Outcome", "PermanentError", "Personal", "Rate", "Reject", "Retry", "Settings",
-    "Skip", "Snooze", "Todoke", "TodokeError", "TransientError",
+    "Attempt", "Backoff", "Breaker", "BusinessError", "Context", "Done", "Event", "Job", "Key",
+    "Limit", "Message", "Outcome", "PermanentError", "Personal", "Rate", "Reject", "Retry", "Run",
+    "Settings", "Skip", "Snooze", "Todoke", "TodokeError", "TransientError", "Unique", "batch",
+    "chain",
 ]  # fmt: skip
 SUBMODULES = {
-    "todoke.types": ["Answer", "CallNext", "Duration", "ErrorClass", "Middleware", "OnCrash"],
+    "todoke.types": [
+        "Answer",
+        "BatchRef",
+        "Call",
+        "CallNext",
+        "Chunks",
+        "Duration",
+        "ErrorClass",
+        "Executor",
+        "JobRef",
+        "Middleware",
+        "OnCrash",
+        "Plan",
+        "Repeat",
+        "Tick",
+    ],
     "todoke.fastapi": ["Answered", "Once", "StrictRoute", "idempotent", "install", "outcome_of"],
     "todoke.flask": ["install"],
     "todoke.prometheus": ["MetricsCollector", "metrics_app"],
@@ -29,12 +45,17 @@ SUBMODULES = {
         "EventRecord",
         "Finding",
         "InProgress",
+        "JobCounts",
+        "JobOperation",
+        "JobRecord",
         "LedgerEntry",
         "Operation",
         "Page",
         "Parked",
+        "PauseRecord",
         "Replay",
         "Restored",
+        "RunRecord",
         "Selection",
         "Status",
     ],
@@ -42,8 +63,8 @@ SUBMODULES = {
     "todoke.testing.conformance": ["DatabaseSuite", "ServedDatabaseSuite"],
 }
 # Names of types that are written with other types: Python keeps no docstring for them.
-ALIASES = {"Answer", "CallNext", "Duration", "ErrorClass", "Key", "Middleware", "OnCrash",
-           "Outcome", "Personal"}  # fmt: skip
+ALIASES = {"Answer", "CallNext", "Duration", "ErrorClass", "Executor", "Key", "Middleware",
+           "OnCrash", "Outcome", "Personal", "Repeat"}  # fmt: skip
 
 
 def test_the_package_exports_exactly_its_public_names() -> None:
@@ -91,6 +112,6 @@ def test_errors_are_public_and_documented() -> None:
     """api 3.11"""
     errors = importlib.import_module("todoke.errors")
     classes = [one for one in vars(errors).values() if isinstance(one, type)]
-    ours = [one for one in classes if one.__module__ == "todoke.errors"]
+    ours = [one for one in classes if one.__module__.startswith("todoke.")]
     assert not [one.__name__ for one in ours if not one.__doc__]
     assert {"TodokeError", "InvalidOption", "LeaseLost"} <= {one.__name__ for one in ours}

@@ -25,6 +25,9 @@ def page(text: str) -> str:
     return f"{before}{BEGIN}\n```\n{tree}\n```\n\n{table()}\n{END}{after}"
 
 
+MODULES = ("todoke.errors", "todoke.job_errors")
+
+
 def drawing() -> list[tuple[str, str]]:
     """The tree, a line for each class, with what it means beside it."""
     return [("TodokeError", ""), *_branches(TodokeError, "")]
@@ -52,7 +55,8 @@ def _below(of: type[TodokeError]) -> Iterator[type[TodokeError]]:
 
 def _children(of: type[TodokeError]) -> list[type[TodokeError]]:
     """Those of the tree, in the order in which it declares them; other modules may add theirs."""
-    return [one for one in of.__subclasses__() if one.__module__ == TodokeError.__module__]
+    found = [one for one in of.__subclasses__() if one.__module__ in MODULES]
+    return sorted(found, key=lambda one: MODULES.index(one.__module__))
 
 
 def _meaning(one: type[TodokeError]) -> str:

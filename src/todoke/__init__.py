@@ -3,6 +3,9 @@
 from todoke.app import Todoke
 from todoke.context import Context
 from todoke.errors import BusinessError, PermanentError, TodokeError, TransientError
+from todoke.jobs.job import Job, batch, chain
+from todoke.jobs.run import Run
+from todoke.jobs.unique import Unique
 from todoke.limits import Breaker, Limit, Rate
 from todoke.message import Event, Key, Message, Personal
 from todoke.outcome import Done, Outcome, Reject, Retry, Skip, Snooze
@@ -18,6 +21,7 @@ __all__ = [
     "Context",
     "Done",
     "Event",
+    "Job",
     "Key",
     "Limit",
     "Message",
@@ -27,10 +31,14 @@ __all__ = [
     "Rate",
     "Reject",
     "Retry",
+    "Run",
     "Settings",
     "Skip",
     "Snooze",
     "Todoke",
     "TodokeError",
     "TransientError",
+    "Unique",
+    "batch",
+    "chain",
 ]

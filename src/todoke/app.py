@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -16,31 +16,35 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlalchemy.orm import Session
 
 from todoke import crash
-from todoke.bell import Bell, NullBell
+from todoke.bell import Bell
 from todoke.clock import Clock, SystemClock
 from todoke.context import Context
 from todoke.database import Database
-from todoke.databases import open_database
 from todoke.databases.address import address_of, is_djangos, settings_of
 from todoke.databases.bells import bell_for
-from todoke.databases.engines import Engines
+from todoke.databases.engines import Address, Engines
 from todoke.databases.extras import named_extra
 from todoke.dead_letters.bury import Burial
-from todoke.dead_letters.followers import Followers
 from todoke.dead_letters.redrive import DeadLetters
-from todoke.dead_letters.table import dead_letter_tables
 from todoke.doctor.examine import LONG_TRANSACTION, examine
 from todoke.duration import Duration, seconds
-from todoke.elsewhere import Elsewhere, bound
+from todoke.elsewhere import Elsewhere
 from todoke.errors import InvalidOption
 from todoke.finding import Finding
-from todoke.handlers import Fate, Handlers
+from todoke.handlers import Handlers
 from todoke.handles.kinds import RawConnection
 from todoke.identity import Identities
+from todoke.job_handlers import job_handlers
+from todoke.jobs.act import Jobs
+from todoke.jobs.enqueue import Enqueuing
+from todoke.jobs.result import Resulting
+from todoke.jobs.room import JobRoom
+from todoke.jobs.schedules import Schedules
 from todoke.ledger.ledger import Ledger
 from todoke.lifespan import publishing, working
 from todoke.message import Event
 from todoke.metrics import Metrics
+from todoke.movable import Movable
 from todoke.names.check import check
 from todoke.names.file import NAMES_FILE
 from todoke.outbox.publish import Outbox
@@ -48,23 +52,54 @@ from todoke.outbox.publishing import Publishing
 from todoke.outbox.read import Events
 from todoke.outbox.ring import ring_after_commit
 from todoke.retention.archive import Archive
-from todoke.retention.period import retention_of
+from todoke.rooms import build_rooms
 from todoke.runtime import Runtime
 from todoke.settings import Settings
+from todoke.telemetry import Tally
 from todoke.work.claim import Claims
 from todoke.work.destination import Destinations
-from todoke.work.destination_table import destination_tables
-from todoke.work.hold import Holds
 from todoke.work.inject import Provider, Providers
 from todoke.work.item import Item
 from todoke.work.lanes import LaneLeases
 from todoke.work.settle import Settling
 from todoke.work.slots import EventLoop
-from todoke.work.table import WorkTable, hold_table, lane_table, work_table, worker_table
+from todoke.work.table import WorkTable
 
 
-class Todoke(Context):
+class Todoke(Movable, Resulting, Context):
     """Database, contexts, handlers: what `todoke worker` runs. Is itself a Context."""
+
+    database: Database
+    engines: Engines
+    metadata: MetaData
+    identities: Identities
+    outbox_table: WorkTable
+    inbox_table: WorkTable
+    worker_table: Table
+    tally: Tally
+    job_room: JobRoom
+    jobs_table: WorkTable
+    letter_table: Table
+    ledger: Ledger
+    burial: Burial
+    hold_table: Table
+    claims: list[Claims]
+    settlings: list[Settling]
+    lane_table: Table
+    lane_leases: LaneLeases
+    destinations: Destinations
+    freed_with_a_process: tuple[Callable[[Connection, UUID], object], ...]
+    dead_letters: DeadLetters
+    archive: Archive
+    events: Events
+    metrics: Metrics
+    outbox: Outbox
+    publishing: Publishing
+    enqueuing: Enqueuing
+    jobs: Jobs
+    schedules: Schedules
+    event_loop: EventLoop
+    providers: Providers
 
     def __init__(
         self,
@@ -81,146 +116,19 @@ class Todoke(Context):
         self._app = self
         self.clock: Clock = clock or SystemClock()
         self.random: Random = random or SystemRandom()
-        self._given_engine = database if isinstance(database, Engine) else None
-        self._address = address_of(database, self.settings)
+        self.given_engine: Engine | None = database if isinstance(database, Engine) else None
+        self.address: Address = address_of(database, self.settings)
         self.is_djangos: bool = is_djangos(database)
-        self._make_session = session
+        self.make_session = session
         self.contexts: list[Context] = [self]
         self._handlers: tuple[int, Handlers] | None = None
         self.surroundings: dict[str, Callable[[Any], Any]] = {}
         self.places: dict[object, Elsewhere] = {}
-        self._build_rooms()
+        build_rooms(self)
 
-    def _build_rooms(self) -> None:
-        settings = self.settings
-        self.database: Database = open_database(
-            self.url,
-            self.clock,
-            schema=settings.text("database.schema"),
-            prefix=settings.text("database.prefix"),
-        )
-        database = self.database
-        database.prepares = settings.flag("database.prepare")
-        self.engines: Engines = Engines(
-            self.database, self._address, self._given_engine, self._slots
-        )
-        self.metadata: MetaData = MetaData()
-        self.database.declare(self.metadata)
-        self.identities: Identities = Identities(self.clock, self.random.getrandbits)
-        self.outbox_table: WorkTable = work_table("event", "outbox", self.metadata, self.database)
-        self.inbox_table: WorkTable = work_table("delivery", "inbox", self.metadata, self.database)
-        self.worker_table: Table = worker_table(self.metadata, self.database)
-        letters = dead_letter_tables(self.metadata, self.database)
-        self.letter_table: Table = letters.letters
-        self.ledger: Ledger = Ledger(
-            self.metadata,
-            self.letter_table,
-            self.database,
-            settings,
-            lambda: self.engine,
-            self.identities.draw,
-        )
-        self.burial: Burial = Burial(
-            letters, self.database, self.identities, self._name_for, self.ledger.settlements.fail
-        )
-        tables = [self.outbox_table, self.inbox_table]
-        self.hold_table: Table = hold_table(self.metadata, self.database)
-        holds = {
-            table.source: Holds(table, self.hold_table, letters.letters, self.database)
-            for table in tables
-        }
-        self.claims: list[Claims] = [
-            Claims(table, self.worker_table, self.database) for table in tables
-        ]
-        self.settlings: list[Settling] = [
-            Settling(
-                table, self.database, self.burial, holds[table.source], Fate(lambda: self.handlers)
-            )
-            for table in tables
-        ]
-        self.lane_table: Table = lane_table(self.metadata, self.database)
-        self.lane_leases: LaneLeases = LaneLeases(self.lane_table, self.worker_table, self.database)
-        destinations = destination_tables(self.metadata, self.database)
-        self.destinations: Destinations = Destinations(
-            destinations, self.worker_table, self.database
-        )
-        self.freed_with_a_process: tuple[Callable[[Connection, UUID], object], ...] = (
-            self.lane_leases.leave,
-            self.destinations.free,
-        )
-        followers = Followers(tables, self.hold_table, self.database)
-        self.dead_letters: DeadLetters = DeadLetters(
-            letters,
-            tables,
-            holds,
-            followers,
-            self.database,
-            self.ring,
-            self._check_body,
-            self.ledger.settlements.reopen,
-        )
-        self.archive: Archive = Archive(
-            tables,
-            letters.letters,
-            self.ledger.table,
-            followers,
-            self.database,
-            lambda: retention_of(self.settings, self.handlers.horizon),
-            self.identities.draw,
-        )
-        self.events: Events = Events(
-            tables, self.letter_table, self.worker_table, self.lane_table, self.hold_table, database
-        )
-        self.metrics: Metrics = Metrics(tables, self.claims, self.database, lambda: self.handlers)
-        self.outbox: Outbox = Outbox(
-            self.outbox_table,
-            self.database,
-            self.identities,
-            max_bytes=settings.number("payload.max_bytes"),
-            ring=self.ring,
-            tally=self.metrics.tally,
-        )
-        self.publishing: Publishing = Publishing(
-            self.outbox, lambda: self.engine, lambda: self.bell
-        )
-        self.event_loop: EventLoop = EventLoop()
-        self.providers: Providers = self._fresh_providers()
-
-    @contextmanager
-    def elsewhere(self, there: Elsewhere) -> Iterator[None]:
-        """For tests: be on another database, under another clock; afterwards all is as before.
-
-        What is declared stays; what was built for the other place is used again the next time."""
-        before = vars(self).copy()
-        if there.rooms:
-            self._become(there.rooms)
-        else:
-            self._move(there)
-        self._handlers, self.providers = None, self._fresh_providers()
-        self.bell = NullBell()  # nobody listens: a test drains
-        try:
-            yield
-        finally:
-            try:
-                self.close()
-            finally:
-                there.rooms = vars(self).copy()
-                self._become(before)
-
-    def _move(self, there: Elsewhere) -> None:
-        made = {name for name, one in vars(Todoke).items() if isinstance(one, cached_property)}
-        self._become({name: one for name, one in vars(self).items() if name not in made})
-        self.clock, self.random = there.clock, there.random
-        if there.url is not None:
-            self.settings = self.settings.with_values({"database.url": there.url})
-            self._given_engine, self._address = None, address_of(there.url, self.settings)
-            if self._make_session is not None:
-                self._make_session = bound(self._make_session, lambda: self.engine)
-        self._build_rooms()
-
-    def _become(self, state: Mapping[str, Any]) -> None:
-        vars(self).clear()
-        vars(self).update(state)
+    def settle_in(self) -> None:
+        """Forget what was built of handlers and values: this is another place."""
+        self._handlers, self.providers = None, self.fresh_providers()
 
     # --- contexts ----------------------------------------------------------------------------
 
@@ -249,7 +157,8 @@ class Todoke(Context):
         self.surroundings[name] = decorate
         self._handlers = None
 
-    def _fresh_providers(self) -> Providers:
+    def fresh_providers(self) -> Providers:
+        """Providers without any value yet."""
         known = {Settings: self.settings, Todoke: self}
         return Providers(known, self._declared, self.event_loop)
 
@@ -268,14 +177,14 @@ class Todoke(Context):
 
     # --- database ----------------------------------------------------------------------------
 
-    def _slots(self) -> int:
+    def slots(self) -> int:
         """How many handlers may run at once, each with a connection."""
         return max(self.settings.number("worker.threads"), sum(self.settings.queues.values()))
 
     @property
     def url(self) -> URL:
         """Where the database is."""
-        return self._address()
+        return self.address()
 
     @property
     def engine(self) -> Engine:
@@ -302,7 +211,7 @@ class Todoke(Context):
     @contextmanager
     def session(self) -> Iterator[Session]:
         """A SQLAlchemy Session; commits at the end, rolls back on an exception."""
-        fresh = self._make_session() if self._make_session else Session(self.engine)
+        fresh = self.make_session() if self.make_session else Session(self.engine)
         with fresh as session, session.begin():
             yield session
 
@@ -343,9 +252,9 @@ class Todoke(Context):
     @property
     def handlers(self) -> Handlers:
         """All handlers, checked: unknown dependencies and double names stop here."""
-        known = sum(len(context.wishes) for context in self.contexts)
+        known = sum(one.declarations for one in self.contexts)
         if self._handlers is None or self._handlers[0] != known:
-            self._handlers = (known, Handlers.of(self))
+            self._handlers = (known, Handlers.of(self, job_handlers(self)))
         return self._handlers[1]
 
     def drain(self) -> None:
@@ -376,6 +285,7 @@ class Todoke(Context):
         """Let go of connections and threads; they come back when needed again."""
         if (bell := self.__dict__.pop("bell", None)) is not None:
             bell.close()
+        self.job_room.children.close()
         self.providers.close()
         for engine in self.engines.let_go():
             self.providers.run(engine.dispose())
@@ -390,10 +300,15 @@ class Todoke(Context):
         known = self.handlers.event_classes
         return known.get(f"{context}/{type}") or known.get(f"*/{type}")
 
-    def _name_for(self, item: Item) -> str:
+    def name_for(self, item: Item) -> str:
+        """Whom a message is for."""
         return self.handlers.name_for(item)
 
-    def _check_body(self, letter: Row[Any], body: str) -> None:
-        kind = self.event_class(letter.context, letter.type)
-        if kind is not None:
+    def check_body(self, letter: Row[Any], body: str) -> None:
+        """Refuse a corrected body that cannot be read."""
+        if letter.source == self.jobs_table.source:
+            job = self.handlers.jobs.get(letter.handler)
+            if job is not None and job.argument is not None:
+                job.argument.load(body)
+        elif (kind := self.event_class(letter.context, letter.type)) is not None:
             kind.model_validate_json(body)

@@ -11,17 +11,22 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from todoke.duration import Duration
 from todoke.errors import ContextNotIncluded, ErrorClass, InvalidOption, UnknownEvent
 from todoke.handles.kinds import AsyncTx, SyncTx
+from todoke.jobs.handler import Executor
+from todoke.jobs.job import ABSENT, BatchRef, Call, Job, Plan
+from todoke.jobs.run import Tick
+from todoke.jobs.schedule import ByCron, ByInterval, ScheduleWish, wish_of
 from todoke.ledger.entry import LedgerEntry
 from todoke.limits import Breaker, Limit, Rate
 from todoke.message import Event, Followers, Message
 from todoke.retry import Backoff
-from todoke.wish import HandlerOptions, On, Wish
+from todoke.wish import HandlerOptions, JobDecorator, On, Wish
 from todoke.work.handler import Classifier, Middleware, OnCrash, check_function, place
 from todoke.work.inject import Provider, Scope, provider
 
 if TYPE_CHECKING:
     from todoke.app import Todoke
 
+A = TypeVar("A")
 E = TypeVar("E", bound=Event)
 E2 = TypeVar("E2", bound=Event)
 E3 = TypeVar("E3", bound=Event)
@@ -44,6 +49,8 @@ class Context:
         self._package = _of_caller("__package__")
         self.home: str = self._package or _of_caller("__name__")
         self.wishes: list[Wish] = []
+        self.declared_jobs: list[Job[Any, Any]] = []
+        self.declared_schedules: list[ScheduleWish] = []
         self.provided: list[Provider] = []
         self.classifiers: list[tuple[type[BaseException], Classifier]] = []
         self.middlewares: list[Middleware] = []
@@ -187,7 +194,7 @@ class Context:
         if settles is not None and not isinstance(settles, LedgerEntry):
             name = type(settles).__name__
             raise InvalidOption("publish(settles)", name, "pass the entry: accepted.entry.")
-        published = self._application("publish").publishing.one(
+        published = self.application("publish").publishing.one(
             tx,
             event,
             self.name,
@@ -234,15 +241,80 @@ class Context:
         locked: bool = False,
     ) -> Any:
         """Publish many with one INSERT; if one is refused, none is written."""
-        return self._application("publish_all").publishing.many(
+        return self.application("publish_all").publishing.many(
             tx, events, self.name, delay=delay, expires=expires, locked=locked
         )
+
+    def job(
+        self,
+        *,
+        name: str | None = None,
+        queue: str | None = None,
+        retry: Backoff | str | None = None,
+        timeout: Duration | None = None,
+        on_crash: OnCrash = "retry",
+        limit: Limit | Rate | Sequence[Limit | Rate] | None = None,
+        breaker: Breaker | None = None,
+        priority: int = 0,
+        executor: Executor = "thread",
+        aliases: Sequence[str] = (),
+        keep_successes: int | None = None,
+    ) -> JobDecorator:
+        """Work for later: `def` in a thread, `async def` on the event loop.
+
+        The first parameter takes the argument, the others are injected.
+        """
+        options = {"name": name, "queue": queue, "retry": retry or self._retry, "timeout": timeout}
+        more = {"on_crash": on_crash, "limit": limit, "breaker": breaker, "priority": priority}
+        told = {**options, **more, "executor": executor, "aliases": tuple(aliases)}
+        told["keep_successes"] = keep_successes
+
+        def register(function: Any) -> Any:
+            check_function(function, f"@{self.name}.job")
+            job: Job[Any, Any] = Job(function, self, dict(told))
+            self.declared_jobs.append(job)
+            return job
+
+        return register
+
+    @overload
+    def enqueue(self, tx: SyncTx, plan: Plan | Call[Any], /) -> BatchRef: ...
+    @overload
+    def enqueue(self, tx: AsyncTx, plan: Plan | Call[Any], /) -> Coroutine[Any, Any, BatchRef]: ...
+    def enqueue(self, tx: Any, plan: Plan | Call[Any], /) -> Any:
+        """Enqueue a chain or a batch, if and only if the caller's transaction commits."""
+        return self.application("enqueue").enqueuing.plan(tx, plan, self.name)
+
+    @overload
+    def schedule(self, job: Job[None, Any], /, **options: Unpack[ByCron]) -> None: ...
+    @overload
+    def schedule(self, job: Job[None, Any], /, **options: Unpack[ByInterval]) -> None: ...
+    @overload
+    def schedule(
+        self, job: Job[A, Any], argument: A | Callable[[Tick], A], /, **options: Unpack[ByCron]
+    ) -> None: ...
+    @overload
+    def schedule(
+        self, job: Job[A, Any], argument: A | Callable[[Tick], A], /, **options: Unpack[ByInterval]
+    ) -> None: ...
+    def schedule(self, job: Any, argument: Any = ABSENT, /, **options: Any) -> None:
+        """Enqueue a job again and again, by `cron` or `every` so often; once per tick.
+
+        Its argument is a value, or made of the tick. `jobs.schedule.<name>` overrides this.
+        """
+        wish = wish_of(job, argument, options, f"{self.name}.schedule")
+        self.declared_schedules.append(wish)
 
     def join(self, app: Todoke) -> None:
         """Become part of an application: its modules are imported now."""
         self._app = app
         for module in self._modules:
             self._import(f"{self._package}.{module}" if self._package else module)
+
+    @property
+    def declarations(self) -> int:
+        """How much was declared so far."""
+        return len(self.wishes) + len(self.declared_jobs) + len(self.declared_schedules)
 
     def _import(self, module: str) -> None:
         try:
@@ -265,7 +337,8 @@ class Context:
     def _provider_context(self) -> str | None:
         return self.name
 
-    def _application(self, call: str) -> Todoke:
+    def application(self, call: str) -> Todoke:
+        """Whose part it is; refuses what was not included."""
         if self._app is None:
             raise ContextNotIncluded(self.name, call)
         return self._app

@@ -1,13 +1,24 @@
-"""The four classes a handler's failure can have; the built-in TimeoutError is one of them."""
+"""The root of our own errors, and the classes that a handler's failure can have.
+
+The built-in TimeoutError is the fourth of those.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from todoke.duration import Duration
 
 ErrorClass = Literal["permanent", "transient", "business", "timeout"]
+
+
+class TodokeError(Exception):
+    """Root of todoke's own errors."""
+
+    when: ClassVar[str] = "a handle is none of those that `publish` takes"
+    """What happened, for the page of errors and for `todoke check`."""
+    remedy: str = "the message says what to do"
 
 
 class TransientError(Exception):

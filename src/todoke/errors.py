@@ -24,7 +24,11 @@ TodokeError
 ├── NotFound               no such event or dead letter
 ├── NoApplication          no application is named, or it cannot be loaded
 ├── UnreadableArchive      a file is no archive that this release can read
-└── LeaseLost              the work belongs to another attempt by now
+├── LeaseLost              the work belongs to another attempt by now
+├── InvalidArgument        a job cannot be enqueued with this argument
+├── JobExists              a job with this unique key is there already
+├── JobFailed              a job whose result was asked for has none
+└── Cancelled              a person has cancelled the job that runs here
 
 What handlers raise is not ours, so it does not derive from TodokeError:
 TransientError (retry), PermanentError (dead at once), BusinessError (no retry, tell the
@@ -33,23 +37,20 @@ domain), and the built-in TimeoutError.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from todoke.error_classes import BusinessError as BusinessError  # noqa: PLC0414
 from todoke.error_classes import ErrorClass as ErrorClass  # noqa: PLC0414
 from todoke.error_classes import PermanentError as PermanentError  # noqa: PLC0414
+from todoke.error_classes import TodokeError as TodokeError  # noqa: PLC0414
 from todoke.error_classes import TransientError as TransientError  # noqa: PLC0414
+from todoke.job_errors import Cancelled as Cancelled  # noqa: PLC0414
+from todoke.job_errors import InvalidArgument as InvalidArgument  # noqa: PLC0414
+from todoke.job_errors import JobExists as JobExists  # noqa: PLC0414
+from todoke.job_errors import JobFailed as JobFailed  # noqa: PLC0414
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-class TodokeError(Exception):
-    """Root of todoke's own errors."""
-
-    when: ClassVar[str] = "a handle is none of those that `publish` takes"
-    """What happened, for the page of errors and for `todoke check`."""
-    remedy: str = "the message says what to do"
 
 
 class InvalidOption(TodokeError):

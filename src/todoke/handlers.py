@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from todoke.cycle import refuse_cycles
 from todoke.duration import seconds
 from todoke.errors import DuplicateName, InvalidOption
+from todoke.job_schedules import job_schedules
+from todoke.jobs.handler import JobHandler
+from todoke.jobs.schedule import Schedule
 from todoke.limits import Bounds
 from todoke.limits import bounds as bounds_of
 from todoke.message import Event, Message
@@ -34,6 +37,8 @@ class Handlers:
     registers: dict[str, dict[str, str]]
     event_classes: dict[str, type[Event]]
     bounds: dict[str, Bounds]
+    jobs: Mapping[str, JobHandler]
+    schedules: Mapping[str, Schedule]
 
     def name_for(self, item: Item) -> str:
         """Whom a message is for, as its dead letter says: its one handler, or its type."""
@@ -60,7 +65,8 @@ class Handlers:
     @property
     def horizon(self) -> float:
         """Seconds from a message's first attempt to its last, with the most patient handler."""
-        return max(map(_horizon, self.by_name.values()), default=0.0)
+        known = (*self.by_name.values(), *self.jobs.values())
+        return max(map(_horizon, known), default=0.0)
 
     def streams(self, serves: Callable[[str], bool]) -> list[str]:
         """What to claim from: the outbox of each context, and each handler's own."""
@@ -68,10 +74,11 @@ class Handlers:
         contexts |= {kind.partition("/")[0] for kind in self.registers} - {"*"}
         known = {stream_name(context) for context in contexts}
         known |= {handler.stream for handler in self.by_name.values()}
+        known |= {handler.stream for handler in self.jobs.values()}
         return sorted(stream for stream in known if serves(stream))
 
     @classmethod
-    def of(cls, app: Todoke) -> Handlers:
+    def of(cls, app: Todoke, jobs: Mapping[str, JobHandler]) -> Handlers:
         by_name: dict[str, Handler] = {}
         for context in app.contexts:
             for wish in context.wishes:
@@ -91,7 +98,9 @@ class Handlers:
                 kind = event.declared.kind
                 registers.setdefault(kind, {})[handler.name] = handler.stream
                 classes[kind] = _newest(event, classes.get(kind))
-        return cls(by_name, registers, classes, bounds)
+        for job in jobs.values():
+            _agree(bounds, job)
+        return cls(by_name, registers, classes, bounds, jobs, job_schedules(app, jobs))
 
 
 class Fate:
@@ -107,7 +116,7 @@ class Fate:
         return self._handlers().longest_wait(item)
 
 
-def _surrounded(app: Todoke, function: Callable[..., Any]) -> Callable[..., Any]:
+def surrounded(app: Todoke, function: Callable[..., Any]) -> Callable[..., Any]:
     for decorate in app.surroundings.values():
         function = decorate(function)
     return function
@@ -124,14 +133,14 @@ def handler_of(app: Todoke, context: Context, wish: Wish) -> Handler:
     _check_event(first, wish, owner)
     parameters = tuple(rest)
     session = session_parameter(parameters, owner, is_async=is_async)
-    _check_injected(app, context, parameters, session, owner)
+    check_injected(app, context, parameters, session, owner)
     on_crash = options["on_crash"]
     if on_crash not in ("retry", "ask"):
         raise InvalidOption(f"{owner} on_crash", on_crash, '"retry" or "ask".')
     return Handler(
         name=wish.name,
         context=context.name,
-        function=_surrounded(app, wish.function),
+        function=surrounded(app, wish.function),
         events=wish.events,
         parameters=parameters,
         is_async=is_async,
@@ -144,7 +153,7 @@ def handler_of(app: Todoke, context: Context, wish: Wish) -> Handler:
         classifiers=(*context.classifiers, *(app.classifiers if context is not app else ())),
         publishes=wish.options["publishes"],
         session_parameter=session,
-        queue=_queue(options["queue"], owner),
+        queue=queue_name(options["queue"], owner),
         followers=_followers(options["followers"], owner),
         bounds=bounds_of(wish.name, options["limit"], options["breaker"]),
     )
@@ -155,7 +164,7 @@ def _horizon(handler: Handler) -> float:
     return handler.retry.horizon + attempts * handler.timeout
 
 
-def _queue(wish: object, owner: str) -> str:
+def queue_name(wish: object, owner: str) -> str:
     if wish is None:
         return DEFAULT_QUEUE
     if not isinstance(wish, str) or not wish or "/" in wish or len(wish) > 100:
@@ -201,14 +210,16 @@ def _check_event(first: Parameter, wish: Wish, owner: str) -> None:
             )
 
 
-def _check_injected(
+def check_injected(
     app: Todoke,
     context: Context,
     parameters: tuple[Parameter, ...],
     session: str | None,
     owner: str,
+    *,
+    own: tuple[Any, ...] = (Attempt, Message),
 ) -> None:
-    own: tuple[Any, ...] = (Attempt, Message)
+    """Refuse what nobody provides."""
     asked = [one for one in parameters if one.name != session and one.kind not in own]
     name = None if context is app else context.name
     app.providers.check(asked, name, owner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from threading import Lock
 from uuid import UUID
 
@@ -32,6 +33,11 @@ class Identities:
             self._last = first + count - 1
         noise = memoryview(self._random_bits(64 * count).to_bytes(8 * count, "big")).cast("Q")
         return [_version_7(first + number, one) for number, one in enumerate(noise)]
+
+
+def first_at(moment: datetime) -> UUID:
+    """The first id that can have been drawn at this moment."""
+    return _version_7(int(moment.timestamp() * 1000) << 12, 0)
 
 
 def _version_7(moment: int, noise: int) -> UUID:

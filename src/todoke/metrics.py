@@ -80,8 +80,9 @@ class Metrics:
         claims: Sequence[Claims],
         database: Database,
         handlers: Callable[[], Handlers],
+        tally: Tally,
     ) -> None:
-        self.tally: Tally = Tally()
+        self.tally: Tally = tally
         self._handlers = handlers
         self._waits = [
             _Waits(table.live, of, database) for table, of in zip(tables, claims, strict=True)

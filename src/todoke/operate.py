@@ -1,8 +1,10 @@
-"""What `app.events`, `.ledger`, `.dead_letters`, `.archive`, `.metrics` and `.doctor` answer."""
+"""What `app.events`, `.jobs`, `.ledger`, `.dead_letters`, `.archive` and others answer."""
 
 from todoke.dead_letters.followers import Parked
 from todoke.dead_letters.letter import DeadLetter, Operation, Page, Selection
 from todoke.finding import Finding
+from todoke.jobs.pauses import PauseRecord
+from todoke.jobs.records import JobCounts, JobOperation, JobRecord, RunRecord
 from todoke.ledger.entry import Accepted, Conflict, InProgress, LedgerEntry, Replay
 from todoke.metrics import Age, Count
 from todoke.outbox.read import EventRecord, Status
@@ -21,12 +23,17 @@ __all__ = [
     "EventRecord",
     "Finding",
     "InProgress",
+    "JobCounts",
+    "JobOperation",
+    "JobRecord",
     "LedgerEntry",
     "Operation",
     "Page",
     "Parked",
+    "PauseRecord",
     "Replay",
     "Restored",
+    "RunRecord",
     "Selection",
     "Status",
 ]

@@ -68,7 +68,7 @@ class Backoff:
         """How long to wait after this attempt, spread by ± jitter so that herds dissolve."""
         if not self.delays:
             return timedelta(0)
-        delay = self.delays[min(attempt, len(self.delays)) - 1]
+        delay = self.delays[min(max(attempt, 1), len(self.delays)) - 1]
         return delay * (1 + self.jitter * (2 * random() - 1))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
@@ -25,6 +25,9 @@ from todoke.errors import InvalidOption
 from todoke.handlers import Handlers
 from todoke.inbox.consumer import Consumer
 from todoke.inbox.land import Landing
+from todoke.job_runtime import job_keepers, job_source, outlets, resting_of, scheduler_of
+from todoke.jobs.resting import Resting
+from todoke.jobs.scheduler import Scheduler
 from todoke.loop import Loop
 from todoke.message import Event
 from todoke.outbox.relay import Relay
@@ -32,8 +35,7 @@ from todoke.service import lease_files, renewal_of, service_of
 from todoke.telemetry import Counts, log
 from todoke.work.account import Account
 from todoke.work.conclude import Conclusions
-from todoke.work.desk import Desk
-from todoke.work.destination import Destination
+from todoke.work.desk import Desk, Own
 from todoke.work.handler import Handler
 from todoke.work.intake import Intake
 from todoke.work.item import Item
@@ -48,7 +50,6 @@ from todoke.work.settlement import Then
 from todoke.work.settler import Beside, Settler
 from todoke.work.slots import InlineSlots, Slots, WorkerSlots
 from todoke.work.stage import Stager
-from todoke.work.strand import destination_of
 from todoke.work.strands import Strands
 from todoke.work.stream import Hands, Pace, Source
 from todoke.work.table import WorkTable
@@ -63,7 +64,7 @@ class Runtime:
 
     def __init__(self, app: Todoke, *, leases: RowLeases | None = None) -> None:
         settings = app.settings
-        self._app = app
+        self.app = self._app = app
         self.handlers: Handlers = app.handlers
         self.counts: Counts = Counts()
         self._account = Account(app.metrics.tally, self.handlers.name_for)
@@ -96,10 +97,8 @@ class Runtime:
             app.providers,
             self.membership.holds_lease,
         )
-        self._destinations = {
-            name: app.destinations.destination(bounds)
-            for name, bounds in self.handlers.bounds.items()
-        }
+        self._destination_of = outlets(app)
+        self.resting: Resting = resting_of(app)
         self._process: Process | None = None
 
     # --- agents ------------------------------------------------------------------------------
@@ -119,6 +118,7 @@ class Runtime:
             serves=self.service.serves,
             destination_of=self._destination_of,
             on_lanes=relay.in_place.forget,
+            paused=self.resting.stream,
         )
         return Worker(
             sources,
@@ -162,17 +162,22 @@ class Runtime:
     # --- running -----------------------------------------------------------------------------
 
     def drain(self) -> None:
+        with self.draining() as work:
+            work()
+
+    @contextmanager
+    def draining(self) -> Iterator[Callable[[], None]]:
+        """Be a worker in this thread, which works until nothing is due each time it is called."""
         worker = self.worker(InlineSlots(self.performer, self._app.event_loop))
         stager, rescuer = self.keepers()
+        scheduler = scheduler_of(self)
         with crash.ending(self._app.providers.close), self._connect() as connection:
             self._check(connection)
             self.membership.join(connection)
-            with (
-                crash.ending(partial(self._leave, worker, connection)),
-                self._keeping_lease(),
-            ):
+            leaving = crash.ending(partial(self._leave, worker, connection))
+            with leaving, self._keeping_lease():
                 rescuer.tick(connection)
-                self._work_until_idle(connection, worker, stager)
+                yield partial(self._drain, connection, worker, stager, scheduler)
 
     def run(self) -> bool:
         app, settings = self._app, self._app.settings
@@ -215,13 +220,15 @@ class Runtime:
         self._process = Process(
             self._worker,
             self.membership,
-            [stager, rescuer, cleaner],
+            [stager, rescuer, cleaner, *job_keepers(self)],
             self._ear(),
             app.agents_engine.connect,
             app.database,
             lease_seconds=settings.seconds("lease.duration"),
             beside=beside,
         )
+        with self._connect() as connection:
+            self.resting.refresh(connection)
         self._process.start()
         return self._process
 
@@ -229,12 +236,13 @@ class Runtime:
 
     @property
     def _tables(self) -> list[WorkTable]:
-        return [self._app.outbox_table, self._app.inbox_table]
+        app = self._app
+        return [app.outbox_table, app.inbox_table, app.jobs_table]
 
     def _sources(self, lanes: Lanes) -> tuple[Relay, list[Source]]:
         app = self._app
         grace = app.settings.seconds("outbox.handler_grace")
-        outbox, inbox = app.settlings
+        outbox, inbox, _ = app.settlings
         served = {
             name: handler
             for name, handler in self.handlers.by_name.items()
@@ -254,20 +262,18 @@ class Runtime:
             self.handlers.registers,
             self._living,
             self._living_now,
-            self._desk(outbox, grace),
+            self.desk(outbox, grace),
             land,
             self._has_deliveries,
             strands.runs.prepared,
             grace,
         )
-        consumer = Consumer(served, self._living, self._desk(inbox, grace), grace)
+        consumer = Consumer(served, self._living, self.desk(inbox, grace), grace)
         return relay, [
             Source(app.claims[0], outbox, relay, strands),
             Source(app.claims[1], inbox, consumer, Strands(inbox, lanes), has_destinations=True),
+            job_source(self, lanes, grace),
         ]
-
-    def _destination_of(self, stream: str) -> Destination | None:
-        return self._destinations.get(destination_of(stream))
 
     def _rivals(self, connection: Connection) -> Mapping[UUID, Service]:
         """The workers that live now, this one among them."""
@@ -282,10 +288,10 @@ class Runtime:
         with self._connect() as connection, reading(connection):
             return bool(connection.execute(select(or_(waiting, parked))).scalar_one())
 
-    def _desk(self, settling: Settling, grace: float) -> Desk:
+    def desk(self, settling: Settling, grace: float, own: Own | None = None) -> Desk:
         app = self._app
         owner = self.membership.owner
-        return Desk(settling, app.providers, self.conclusions, app.clock, owner, grace)
+        return Desk(settling, app.providers, self.conclusions, app.clock, owner, grace, own)
 
     def _then(self, events: Sequence[Event], handler: Handler, item: Item) -> Then:
         outbox = self._app.outbox
@@ -317,6 +323,15 @@ class Runtime:
     def _leave(self, worker: Worker, connection: Connection) -> None:
         worker.hand_back(connection)
         self.membership.leave(connection)
+
+    def _drain(self, on: Connection, worker: Worker, stager: Stager, scheduler: Scheduler) -> None:
+        if self.membership.owner() is None:  # a test has moved its clock
+            self.membership.tick(on)
+        self.resting.refresh(on)
+        scheduler.catch_up(on)
+        self._work_until_idle(on, worker, stager)
+        while scheduler.catch_up(on):
+            self._work_until_idle(on, worker, stager)
 
     def _work_until_idle(self, connection: Connection, worker: Worker, stager: Stager) -> None:
         claimed = -1

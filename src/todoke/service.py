@@ -16,6 +16,9 @@ from todoke.work.lease import Service
 if TYPE_CHECKING:
     from todoke.app import Todoke
 
+JOBS = "jobs"
+"""Under this name a process registers its jobs; event types have a context before theirs."""
+
 
 def service_of(
     handlers: Handlers, queues: Mapping[str, int], contexts: Sequence[str] | None
@@ -26,6 +29,13 @@ def service_of(
         kind: {name: stream for name, stream in of.items() if everything.serves(stream)}
         for kind, of in handlers.registers.items()
     }
+    # In whichever queue: `enqueue` may name another than the job's own.
+    jobs = {
+        name: handler.stream
+        for name, handler in handlers.jobs.items()
+        if contexts is None or handler.context in contexts
+    }
+    registers |= {JOBS: jobs}
     return Service({kind: of for kind, of in registers.items() if of}, queues, contexts)
 
 

@@ -52,6 +52,10 @@ DEFAULTS: Mapping[str, object] = {
     "ledger.conflict_status": 409,
     "ledger.store": "success+business",
     "telemetry.prometheus": "off",
+    "jobs.keep_successes": 100,
+    "jobs.keep": "365d",
+    "jobs.late_after": "60s",
+    "jobs.processes": None,
     "archive.to": None,
     "archive.format": "jsonl.zst",
 }
@@ -62,8 +66,15 @@ STORES = ("success", "success+business", "all")
 """What of a request's outcomes is kept under its key; what is not leaves the key free."""
 _MAY_BE_NOTHING = ("worker.drain_timeout", "outbox.handler_grace", "outbox.wake_gap")
 HANDLER_OPTIONS = ("retry", "timeout", "on_crash", "followers")
+SCHEDULE_OPTIONS = ("cron", "every", "tz", "missed", "cap", "overlap", "jitter")
+QUEUE_OPTIONS = ("limit", "rate")
+_OF_JOBS = ("jobs.enabled.", "jobs.schedule.")
 # Sections whose second part is a name the user gives, and what may stand behind it.
-_NAMED = {"retry": ("delays", "attempts"), "handlers": HANDLER_OPTIONS}
+_NAMED = {
+    "retry": ("delays", "attempts"),
+    "handlers": HANDLER_OPTIONS,
+    "queues": QUEUE_OPTIONS,
+}
 _OURS = {name.partition(".")[0] for name in DEFAULTS if "." in name}
 
 
@@ -193,6 +204,36 @@ class Settings:
             raise InvalidOption("worker.contexts", said, 'write ["ordering", "shipping"].')
         return [name.strip() for name in names]
 
+    def job_enabled(self, name: str) -> bool:
+        """`jobs.enabled.<name>`: off, and its runs are recorded as skipped."""
+        full = f"jobs.enabled.{name}"
+        return self.get(full) is None or self.flag(full)
+
+    @property
+    def switched_jobs(self) -> list[str]:
+        """Jobs that `jobs.enabled.<name>` names; the environment cannot be asked for them."""
+        names = {name.split(".")[2] for name in self._values if name.startswith("jobs.enabled.")}
+        return sorted(names)
+
+    def schedule(self, name: str) -> dict[str, object]:
+        """What `jobs.schedule.<name>` says: a cron expression, or options by name."""
+        full = f"jobs.schedule.{name}"
+        options = {option: self.get(f"{full}.{option}") for option in SCHEDULE_OPTIONS}
+        if (said := self.get(full)) is not None:
+            options["cron"] = said
+        return {option: value for option, value in options.items() if value is not None}
+
+    @property
+    def named_schedules(self) -> list[str]:
+        """Schedules that `jobs.schedule.<name>` names; the environment cannot be asked for them."""
+        names = {name.split(".")[2] for name in self._values if name.startswith("jobs.schedule.")}
+        return sorted(names)
+
+    def queue_bounds(self, name: str) -> dict[str, object]:
+        """What `queues.<name>` allows over all processes: `limit`, `rate`."""
+        said = {option: self.get(f"queues.{name}.{option}") for option in QUEUE_OPTIONS}
+        return {option: value for option, value in said.items() if value is not None}
+
     @property
     def conflict_status(self) -> int:
         """What a key is answered that was used for something else."""
@@ -264,9 +305,19 @@ def _check_name(name: str) -> None:
     section, _, last = name.partition(".")[0], *name.rpartition(".")[1:]
     if section in _NAMED and (last not in _NAMED[section] or name.count(".") != 2):
         raise InvalidOption(name, "…", f"write {section}.<name>.{'|'.join(_NAMED[section])}.")
-    if section in _OURS and name not in DEFAULTS and not name.startswith("worker.queues."):
+    if name.startswith(_OF_JOBS):
+        _check_job(name)
+    elif section in _OURS and name not in DEFAULTS and not name.startswith("worker.queues."):
         ours = sorted(known for known in DEFAULTS if known.startswith(section + "."))
         raise InvalidOption(name, "…", f"no such setting. Known: {', '.join(ours)}.")
+
+
+def _check_job(name: str) -> None:
+    """jobs.enabled.<job>, jobs.schedule.<name>, or one of a schedule's options."""
+    _, kind, _, *option = name.split(".")
+    known = SCHEDULE_OPTIONS if kind == "schedule" else ()
+    if len(option) > 1 or not set(option) <= set(known):
+        raise InvalidOption(name, "…", f"write jobs.{kind}.<name>, or one of {known} behind it.")
 
 
 def _flat(values: Mapping[str, object], start: str = "") -> Iterator[tuple[str, object]]:

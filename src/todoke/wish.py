@@ -1,19 +1,27 @@
-"""What `@on` takes and gives back, and what it keeps until the application is built."""
+"""What `@on` and `@job` take and give back, and what it keeps until the application is built."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, overload
+
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from todoke.duration import Duration
 from todoke.identity import kebab
+from todoke.jobs.job import Job
+from todoke.jobs.run import Run
 from todoke.limits import Breaker, Limit, Rate
 from todoke.message import Event, Followers
+from todoke.outcome import Outcome
 from todoke.retry import Backoff
 from todoke.work.handler import Answer, OnCrash
 
 E = TypeVar("E", bound=Event)
 P = ParamSpec("P")
+R = TypeVar("R")
+X = TypeVar("X")
 A = TypeVar("A", bound=Answer | Coroutine[Any, Any, Answer])
 
 
@@ -37,6 +45,41 @@ class On(Protocol[E]):
     def __call__(
         self, function: Callable[Concatenate[E, P], A], /
     ) -> Callable[Concatenate[E, P], A]: ...
+
+
+class JobDecorator(Protocol):
+    """Takes a function; what its first parameter is annotated with is the job's argument."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Run, ...], Coroutine[Any, Any, R | Outcome]], /
+    ) -> Job[None, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Run, ...], R | Outcome], /
+    ) -> Job[None, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Session, ...], R | Outcome], /
+    ) -> Job[None, R]: ...
+    @overload
+    def __call__(
+        self,
+        function: Callable[Concatenate[AsyncSession, ...], Coroutine[Any, Any, R | Outcome]],
+        /,
+    ) -> Job[None, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[[], Coroutine[Any, Any, R | Outcome]], /
+    ) -> Job[None, R]: ...
+    @overload
+    def __call__(self, function: Callable[[], R | Outcome], /) -> Job[None, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[X, ...], Coroutine[Any, Any, R | Outcome]], /
+    ) -> Job[X, R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[X, ...], R | Outcome], /) -> Job[X, R]: ...
 
 
 class Wish:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from bench.jobs import latency as jobs_latency
 from bench.measure import measure
 from bench.peers import environment
 from bench.peers import event as peers_event
@@ -76,6 +78,12 @@ def test_bars_are_told_for_what_was_measured_only() -> None:
 def test_every_bar_names_what_is_measured() -> None:
     """A renamed variant would otherwise leave a bar that is never reached."""
     scenarios = [one for known in DATABASES.values() for name in known for one in every(name)]
+    scenarios += [
+        one.part(figure)
+        for one in scenarios
+        if one.role == "jobs-latency"
+        for figure in jobs_latency.FIGURES
+    ]
     found = {
         one.id: Measured(one, 1, {variant.name: [1.0] for variant in one.variants})
         for one in scenarios
@@ -100,10 +108,11 @@ def test_peers_that_cannot_be_installed_are_all_missing(
 ) -> None:
     (tmp_path / "file").write_text("no folder can be made in here")
     folder = tmp_path / "file" / "bench"
-    monkeypatch.setattr(environment, "FOLDER", folder)
-    monkeypatch.setattr(environment, "STAMP", folder / "installed")
+    for name in ("FOLDER", "NEWER_FOLDER"):
+        monkeypatch.setattr(environment, name, folder)
+    monkeypatch.setattr(environment, "_newer_python", lambda: sys.executable)
     missing = environment.install()
-    assert list(missing) == ["pgqueuer", "txoutbox", "procrastinate"]
+    assert set(missing) == set(environment.PEERS)
     assert all("could not be installed" in reason for reason in missing.values())
 
 

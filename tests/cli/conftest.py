@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.errand_desk import Errands
 from tests.cli.project import APP, MODULE, Project
 
 
@@ -63,3 +64,19 @@ def _project(folder: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterato
     made = Project(folder, url)
     yield made
     made.app.close()
+
+
+@pytest.fixture
+def any_errands(any_project: Project) -> Iterator[Errands]:
+    """A project with jobs, once on every kind of database."""
+    errands = Errands(any_project)
+    yield errands
+    errands.app.close()
+
+
+@pytest.fixture
+def errands(project: Project) -> Iterator[Errands]:
+    """The same on SQLite."""
+    errands = Errands(project)
+    yield errands
+    errands.app.close()

@@ -146,7 +146,7 @@ def test_the_file_may_lie_elsewhere(shop: Project, tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (("--forget", "tell"), "say --write, too"),
-        (("--write", "--forget", "tel"), "has no such event or handler"),
+        (("--write", "--forget", "tel"), "has no such event, handler or job"),
     ],
 )
 def test_forgetting_what_cannot_be_forgotten_is_refused(

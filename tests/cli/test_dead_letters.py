@@ -82,7 +82,7 @@ def test_letters_are_chosen_by_filters(buried: Project, filters: list[str], coun
 
 @pytest.mark.parametrize(
     "filters",
-    [["--source", "job"], ["--error-class", "bad"], ["--older-than", "3"]],
+    [["--source", "mail"], ["--error-class", "bad"], ["--older-than", "3"]],
 )
 def test_a_filter_that_cannot_be_meant_is_refused(project: Project, filters: list[str]) -> None:
     """ER-4: one line, exit code 1."""

@@ -12,6 +12,8 @@ from tests.cli.parcels import ParcelSent, ParcelStuck
 from tests.cli.project import APP, SOURCE, Project, environment, is_running, until_ended
 from tests.waiting import until
 from todoke.cli.worker.supervisor import Supervisor
+from todoke.databases.schema import REVISION
+from todoke.errors import SchemaOutdated
 
 LIGHT = ParcelSent(parcel=1, mail="mika@example.com", weight=3)
 
@@ -92,9 +94,7 @@ def test_missing_tables_are_told_once(empty_project: Project) -> None:
     with empty_project.app.engine.connect(), empty_project.worker("--processes", "3") as worker:
         assert worker.end() == 1
     said = [line for line in worker.err.splitlines() if line.startswith("Error:")]
-    assert said == [
-        "Error: todoke's tables are missing, this release needs 0006. Run `todoke migrate`."
-    ]
+    assert said == [f"Error: {SchemaOutdated(None, REVISION)}"]
     assert "Traceback" not in worker.err
 
 

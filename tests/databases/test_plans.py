@@ -63,7 +63,7 @@ def test_plans_made_while_nothing_waits_are_good_when_much_comes(
 
 
 def _claimed(app: Todoke, connection: Connection, worker: UUID) -> int:
-    (claims, _), stream = app.claims, "todoke/default"
+    claims, stream = app.claims[0], "todoke/default"
     ordered = claims.take_ordered(connection, worker, stream, range(LANES), 2, 100)
     return len(ordered) + len(claims.take(connection, worker, stream, 100))
 

@@ -24,8 +24,28 @@ EVENT: dict[str, Any] = {
 HANDLER: dict[str, Any] = {"context": "shop", "queue": "default", "events": ["shop/placed"]}
 
 
-def names(events: Any = None, handlers: Any = None) -> Names:
-    return Names.model_validate({"events": events or {}, "handlers": handlers or {}})
+JOB: dict[str, Any] = {
+    "context": "shop",
+    "queue": "default",
+    "aliases": ["send"],
+    "argument": "object",
+    "fields": {"day": "string date", "carrier": "string (optional)"},
+}
+
+
+def names(events: Any = None, handlers: Any = None, jobs: Any = None) -> Names:
+    told = {"events": events or {}, "handlers": handlers or {}, "jobs": jobs or {}}
+    return Names.model_validate(told)
+
+
+def job(name: str = "export", **other: Any) -> Names:
+    return names(jobs={name: {**JOB, **other}})
+
+
+def argument(**other: str | None) -> Names:
+    """The job with these fields in its argument; None takes one away."""
+    merged = {**JOB["fields"], **other}
+    return job(fields={name: kind for name, kind in merged.items() if kind is not None})
 
 
 def event(**other: Any) -> Names:
@@ -100,7 +120,7 @@ def test_a_dropped_object_is_told_once() -> None:
 
 def test_names_that_are_as_recorded_are_not_told() -> None:
     """api 1.8"""
-    both = names({"shop/placed": EVENT}, {"mail": HANDLER})
+    both = names({"shop/placed": EVENT}, {"mail": HANDLER}, {"export": JOB})
     assert list(changes(both, both)) == []
 
 
@@ -130,6 +150,63 @@ def test_a_handler_may_move_and_take_more() -> None:
     more = {"context": "post", "queue": "files", "events": ["shop/placed", "shop/shipped"]}
     (change,) = changes(names(None, {"mail": HANDLER}), names(None, {"mail": more}))
     assert not change.breaks
+
+
+BREAKING_JOBS = [
+    (names(), "is not declared any more, but rows may wait under this name"),
+    (job("ship"), "is not declared any more"),
+    (job(aliases=[]), 'has lost "send", but rows may wait under it'),
+    (job("ship", aliases=["export"]), 'has lost "send", but rows may wait under it'),
+    (argument(parcel="integer"), "requires `parcel`, which was not there, but rows with the old"),
+    (argument(day="integer"), "changed `day` from string date to integer"),
+    (argument(day=None), "dropped `day`"),
+    (argument(carrier="string"), "requires `carrier`, which was optional"),
+    (job(argument="integer", fields={}), "takes integer, and took object"),
+    (job(argument="nothing", fields={}), "takes nothing, and took object"),
+    (job("ship", aliases=["export", "send"], argument="string", fields={}), "takes string, and"),
+]
+
+
+@pytest.mark.parametrize(("now", "told"), BREAKING_JOBS, ids=[told for _, told in BREAKING_JOBS])
+def test_rows_of_a_job_that_could_not_be_read_are_told(now: Names, told: str) -> None:
+    """JB-1 api 1.8"""
+    change, *_ = [one for one in changes(job(), now) if one.breaks]
+    assert (change.kind, change.name) == ("job", "export")
+    assert told in change.what
+    assert "todoke check --write --forget export" in change.remedy
+    assert accepted(job(), now, forget=set()).jobs["export"] == job().jobs["export"]
+    assert accepted(job(), now, forget={"export"}) == now
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        job(queue="files", context="post"),
+        job(aliases=["send", "post"]),
+        argument(note="string (optional)"),
+        argument(day="string date (optional)"),
+        job("ship", aliases=["export", "send"]),
+    ],
+    ids=["moved", "alias", "optional field", "now optional", "renamed"],
+)
+def test_a_job_may_change_as_long_as_its_rows_are_taken(now: Names) -> None:
+    """JB-1 api 1.8: under another name, too, if it keeps the one it had"""
+    assert {one.breaks for one in changes(job(), now)} == {False}
+    assert accepted(job(), now, forget=set()) == now
+
+
+def test_a_name_that_another_job_takes_over_is_looked_at() -> None:
+    """JB-1: its rows would be read by that one"""
+    other = {**JOB, "argument": "integer", "fields": {}, "aliases": ["send"]}
+    now = names(jobs={"export": {**JOB, "aliases": []}, "post": other})
+    (change,) = [one for one in changes(job(), now) if one.breaks]
+    assert "takes integer, and took object" in change.what
+
+
+def test_a_lost_job_is_told_with_the_alias_that_keeps_it() -> None:
+    """JB-1"""
+    (change,) = changes(job(aliases=[]), names())
+    assert 'aliases=["export"]' in change.remedy
 
 
 def test_a_name_with_a_star_is_quoted_for_the_shell() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from tests.application import Placed, Shipped
-from todoke import Breaker, Context, Event, Key, Limit, Settings, Todoke
+from todoke import Breaker, Context, Event, Key, Limit, Run, Settings, Todoke
 from todoke.errors import InvalidOption
 from todoke.names.check import record
 from todoke.operate import Finding
@@ -19,6 +22,11 @@ NOWHERE = "postgresql://nobody@127.0.0.1:1/nothing"
 
 class Mailer:
     """Nobody provides it."""
+
+
+class Export(BaseModel):
+    day: date
+    carrier: str = "yamato"
 
 
 @pytest.fixture
@@ -76,6 +84,75 @@ def test_everything_that_a_start_refuses_is_told_at_once(app: Todoke, file: Path
     assert all(one.remedy for one in found)
 
 
+def test_jobs_that_a_start_refuses_are_told_at_once(app: Todoke, file: Path) -> None:
+    """JB-1 api 1.9"""
+
+    @app.job()
+    def first(day: str, mailer: Mailer) -> None: ...
+
+    @app.job(priority=1, executor="cloud")  # type: ignore[arg-type]
+    def second(day: str) -> None: ...
+
+    found = told(app, file, "job")
+    assert [one.verdict for one in found] == ["bad"] * 2
+    assert "nothing provides Mailer" in found[0].found
+    assert "executor = 'cloud'" in found[1].found
+
+
+def test_a_job_whose_argument_has_no_type_is_told(app: Todoke, file: Path) -> None:
+    """JB-1: neither can its shape be recorded"""
+
+    @app.job()
+    def first(day) -> None: ...  # type: ignore[no-untyped-def]
+
+    file.write_text('{"events": {}, "handlers": {}}', encoding="utf-8")
+    verdicts = {one.check: one.verdict for one in app.check(file)}
+    assert verdicts == {"job": "bad", "settings": "ok", "names": "bad"}
+    with pytest.raises(InvalidOption, match="needs an annotation"):
+        record(app, file)
+
+
+def test_jobs_are_recorded_with_what_is_in_their_rows(app: Todoke, file: Path) -> None:
+    """JB-1 api 1.8"""
+
+    @app.job(queue="files", aliases=["ship-out", "send"])
+    def export(argument: Export) -> int: ...  # type: ignore[empty-body]
+
+    @app.job()
+    def tidy(run: Run) -> None: ...
+
+    record(app, file)
+    assert json.loads(file.read_text(encoding="utf-8"))["jobs"] == {
+        "export": {
+            "context": "todoke",
+            "queue": "files",
+            "aliases": ["send", "ship-out"],
+            "argument": "object",
+            "fields": {"day": "string date", "carrier": "string (optional)"},
+        },
+        "tidy": {
+            "context": "todoke",
+            "queue": "default",
+            "aliases": [],
+            "argument": "nothing",
+            "fields": {},
+        },
+    }
+    findings = app.check(file)
+    assert [(one.check, one.verdict) for one in findings] == [
+        ("handlers", "ok"),
+        ("jobs", "ok"),
+        ("settings", "ok"),
+        ("names", "ok"),
+    ]
+
+
+def test_a_file_from_before_there_were_jobs_is_read(app: Todoke, file: Path) -> None:
+    """api 1.8"""
+    file.write_text('{"events": {}, "handlers": {}}', encoding="utf-8")
+    assert {one.verdict for one in app.check(file)} == {"ok"}
+
+
 def test_what_handlers_do_together_is_told(app: Todoke, file: Path) -> None:
     """SG-10: a ring of events, here; names and bounds alike"""
 
@@ -125,8 +202,21 @@ def test_a_setting_for_a_handler_that_is_not_there_is_told(file: Path) -> None:
     def send(event: Placed) -> None: ...
 
     (found,) = told(app, file, "settings")
-    assert found.found == "handlers.order_mial: the application has no such handler"
+    assert found.found == "handlers.order_mial: the application has no such handler or job"
     assert "Known: order-mail." in str(found.remedy)
+    app.close()
+
+
+def test_a_setting_may_name_a_job(file: Path) -> None:
+    """JB-4 api 3.2"""
+    app = with_settings(handlers__export__timeout="5s", jobs__enabled__exprot=False)
+
+    @app.job()
+    def export(day: str) -> None: ...
+
+    (found,) = told(app, file, "settings")
+    assert found.found == "jobs.enabled.exprot: the application has no such job"
+    assert "Known: export." in str(found.remedy)
     app.close()
 
 
@@ -156,6 +246,8 @@ def test_a_context_that_is_not_there_is_told(file: Path) -> None:
         ("ledger.expires", "0s"),
         ("ledger.conflict_status", 418),
         ("ledger.store", "some"),
+        ("jobs.keep", "long"),
+        ("jobs.keep_successes", "all"),
     ],
 )
 def test_a_setting_that_a_worker_would_refuse_is_told(file: Path, name: str, value: object) -> None:

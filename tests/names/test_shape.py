@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 from uuid import UUID
 
+import pytest
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
 from todoke import Event, Key, Personal
-from todoke.names.shape import around, fields_of
+from todoke.names.shape import around, fields_of, shape_of
 
 
 class Item(BaseModel):
@@ -127,3 +131,44 @@ def test_a_type_that_only_python_knows_is_told_by_its_name() -> None:
         own: memoryview
 
     assert "memoryview" in fields_of(Odd)["own"]
+
+
+@dataclass
+class Parcel:
+    number: int
+    items: list[Item] = field(default_factory=list)
+
+
+class Address(TypedDict):
+    street: str
+    note: NotRequired[str]
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (int, ("integer", {})),
+        (int | None, ("integer | null", {})),
+        (list[UUID], ("[string uuid]", {})),
+        (Item, ("object", {"article": "string", "count": "integer (optional)"})),
+        (
+            Parcel,
+            (
+                "object",
+                {
+                    "number": "integer",
+                    "items": "[object] (optional)",
+                    "items[].article": "string",
+                    "items[].count": "integer (optional)",
+                },
+            ),
+        ),
+        (list[Card], ("[object]", {"[].number": "string"})),
+        (Address, ("object", {"street": "string", "note": "string (optional)"})),
+        (Callable[[], int], (str(Callable[[], int]), {})),
+    ],
+    ids=str,
+)
+def test_the_argument_of_a_job_is_told_whatever_its_type(kind: Any, told: object) -> None:
+    """JB-1"""
+    assert shape_of(kind) == told

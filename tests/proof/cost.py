@@ -33,6 +33,10 @@ def _pages(connection: Connection, work: Work) -> int:
             plans.append(_explain(self.connection, query, params))
             return super().execute(query, params, **options)
 
+        def executemany(self, query: Any, params_seq: Any, **_options: Any) -> None:
+            for params in params_seq:
+                self.execute(query, params)
+
     # In the driver: claims do not pass through SQLAlchemy's cursors.
     driver: Any = connection.connection.driver_connection
     usual, driver.cursor_factory = driver.cursor_factory, Explaining

@@ -69,7 +69,7 @@ def leave_the_dead_among_the_living(patch: pytest.MonkeyPatch) -> None:
 
 def publish_what_was_rolled_back(patch: pytest.MonkeyPatch) -> None:
     """Rows that are written beside the caller's transaction."""
-    from todoke.outbox import session as sessions
+    from todoke.handles import waiting as sessions
 
     def beside(outbox: Any, session: Session, rows: list[Any], engine: Any, _call: str) -> None:
         with engine.begin() as connection:

@@ -8,14 +8,16 @@ from statistics import mean
 from uuid import UUID
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, insert, text
 
 from tests.application import application, register
 from tests.counts import Counts
 from tests.proof.cost import cost
+from tests.work.key_desk import Desk, Process
 from todoke import Event, Key, PermanentError, Todoke, TransientError
 from todoke.testing import Clock
-from todoke.work.strand import LANES
+from todoke.work.item import Item
+from todoke.work.strand import LANES, strand_of_key
 
 STREAM = "todoke/default"
 BATCH, PORTION = 100, 1000
@@ -69,6 +71,76 @@ def test_parked_keys_cost_others_nothing(
     record_property("per claim without", empty)
     record_property("per claim with", crowded)
     assert crowded == pytest.approx(empty, rel=0.05)
+
+
+def test_keys_that_are_full_cost_others_nothing(
+    database_url: str, record_property: Callable[[str, object], None]
+) -> None:
+    """JB-9: with 10, 1,000 and 10,000 of them; indexes of more keys are a level deeper, no more."""
+    spent = []
+    with application(database_url, clock=Clock()) as app:
+        desk, owner = Desk(app), register(app, 3600)
+        for start, end in ((0, 10), (10, 1_000), (1_000, 10_000)):
+            _fill_keys(desk, owner, range(start, end))
+            spent.append(_cost_of_keys(desk))
+    record_property("per claim, per freeing", str(spent))
+    for few, many, very_many in zip(*spent, strict=True):
+        assert very_many < 1.25 * many
+        assert very_many < 2 * few
+
+
+def test_rows_that_wait_for_their_key_cost_others_nothing(
+    database_url: str, counts: Counts, record_property: Callable[[str, object], None]
+) -> None:
+    """JB-9: the same while one key has very many rows waiting; nor does it cost its own more."""
+    with application(database_url, clock=Clock()) as app, app.engine.connect() as connection:
+        desk = Desk(app)
+        holder = Process(desk, connection)
+        few = _cost_in_a_crowd(desk, holder, 10)
+        many = _cost_in_a_crowd(desk, holder, counts.followers)
+    record_property("waiting", counts.followers)
+    record_property("per claim, per freeing, per freeing of the key itself", f"{few}, {many}")
+    assert all(one < 1.5 * other for one, other in zip(many, few, strict=True))
+
+
+def _cost_in_a_crowd(desk: Desk, holder: Process, size: int) -> tuple[int, ...]:
+    """Beside one key that so many wait of; and for that key itself, to ready its next."""
+    for start in range(0, size, PORTION):
+        desk.enqueue(["crowd"] * min(size, PORTION), first=start)
+    taken: list[Item] = []
+    while (catch := holder.claim(1000)).met:
+        taken += catch.items
+    costs = _cost_of_keys(desk)
+    holder.end(taken)
+    with desk.app.agents_engine.connect() as connection:
+        own = cost(connection, lambda _: holder.hands.free(connection))
+    return *costs, own
+
+
+def _fill_keys(desk: Desk, owner: UUID, numbers: range) -> None:
+    """Each with its slot taken, and one row that is held for it."""
+    full = [f"full {number}" for number in numbers]
+    desk.enqueue(full)
+    rows = [{"strand": strand_of_key("serve", key), "number": 0, "owner": owner} for key in full]
+    with desk.app.engine.begin() as connection:
+        connection.execute(desk.live.update().values(state="held"))
+        connection.execute(insert(desk.keys.slots), rows)
+
+
+def _cost_of_keys(desk: Desk) -> tuple[int, int]:
+    """Ten keys with two rows each: claim the first of them, then let the second go on."""
+    _settle_down(desk.app)
+    desk.enqueue([f"other {number}" for number in range(10)] * 2)
+    with desk.app.agents_engine.connect() as connection:
+        process, claimed = Process(desk, connection), list[Item]()
+        claim = cost(connection, lambda _: claimed.extend(process.claim(100).items))
+        assert len(claimed) == 10
+        process.end(claimed)
+        free = cost(connection, lambda _: process.free())
+        claimed = process.claim(100).items
+        assert len(claimed) == 10
+        process.settle(claimed)
+    return claim, free
 
 
 def _arrive(app: Todoke, walks: Sequence[str]) -> None:

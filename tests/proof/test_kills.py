@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.counts import Counts
+from tests.jobs.points import OF_JOBS
 from tests.proof import scenario, witness
 from tests.proof.evidence import Evidence, Published
 from tests.proof.nursery import Deadly, build
@@ -27,8 +28,8 @@ SETTINGS: dict[str, object] = {
     "outbox.poll": "100ms",
     "retry.default": {"delays": ["50ms", "50ms", "50ms"]},
 }
-# Publishing happens in the clients here, and the last three have tests of their own.
-ELSEWHERE = ("accept.", "publish.", "redrive.", "shutdown.", "retention.")
+# Publishing happens in the clients here, and the others have tests of their own.
+ELSEWHERE = ("accept.", "publish.", "redrive.", "shutdown.", "retention.", *OF_JOBS)
 POINTS = [name for name in crash.POINTS if not name.startswith(ELSEWHERE)]
 
 

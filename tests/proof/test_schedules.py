@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from tests.counts import Counts
+from tests.jobs.points import OF_JOBS
 from tests.proof.mutants import (
     MUTANTS,
     MUTANTS_OF_ORDER,
@@ -20,8 +21,8 @@ from tests.proof.simulator import CROWDED
 from todoke import crash
 
 # Every passage at which a simulated process can die must really have been passed.
-# Those of people, of an orderly end and of cleaning have tests of their own.
-ELSEWHERE = ("redrive.", "shutdown.", "retention.")
+# Those of people, of an orderly end, of cleaning and of jobs have tests of their own.
+ELSEWHERE = ("redrive.", "shutdown.", "retention.", *OF_JOBS)
 REACHED = [name for name in crash.POINTS if not name.startswith(ELSEWHERE)]
 
 

@@ -158,7 +158,7 @@ def test_rows_are_chosen_by_message_and_kind(app: Todoke, clock: Clock) -> None:
 def test_what_cannot_be_restored_is_refused(app: Todoke) -> None:
     """OB-12"""
     with app.session() as session:
-        with pytest.raises(InvalidOption, match="one of event, delivery, dead-letter"):
+        with pytest.raises(InvalidOption, match="one of event, delivery, job, dead-letter"):
             app.archive.restore(session, [], kind="order")
         with pytest.raises(UnreadableArchive, match=r"nowhere.*no such file"):
             app.archive.restore(session, ["nowhere.jsonl.gz"])

@@ -64,7 +64,7 @@ def test_each_test_finds_an_empty_database_and_the_clock_at_its_start(todoke: Ha
     with todoke:
         assert todoke.published(Event) == []
         assert todoke.clock.now() == started
-        assert todoke.story().endswith("No events.")
+        assert todoke.story().endswith("No events and no jobs.")
         assert sold(todoke) == 0
 
 

@@ -128,4 +128,19 @@ async def silent(attempt: Attempt, call_next: CallNext) -> None: ...
 async def not_awaited(session: AsyncSession, once: Once) -> None:
     app.publish(session, Placed(order_id=1), settles=once.accept(session, {}))  # <-
 """,
+    "a job with another argument": """
+def other_argument(session: Session) -> None:
+    export.enqueue(session, "monday")  # <-
+""",
+    "a job without its argument": """
+def no_argument(session: Session) -> None:
+    put.enqueue(session)  # <-
+""",
+    "a job that takes no argument": """
+def one_too_many(session: Session) -> None:
+    bare.enqueue(session, 1)  # <-
+""",
+    "a schedule with another argument": 'app.schedule(put, 5, every="5m")  # <-',
+    "a schedule without a time": "app.schedule(bare)  # <-",
+    "a repeat that is none": 'Unique("key", repeat="ignore")  # <-',
 }

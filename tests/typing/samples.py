@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any, assert_type
 
 import aiosqlite
 import asyncpg
 import psycopg
 from fastapi import Depends, FastAPI, Response
+from pydantic import BaseModel
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
@@ -22,6 +24,7 @@ from todoke import (
     Context,
     Done,
     Event,
+    Job,
     Key,
     Limit,
     Message,
@@ -30,14 +33,18 @@ from todoke import (
     Rate,
     Reject,
     Retry,
+    Run,
     Settings,
     Skip,
     Snooze,
     Todoke,
+    Unique,
+    batch,
+    chain,
 )
 from todoke.fastapi import Once, idempotent, install, outcome_of
 from todoke.operate import DeadLetter, EventRecord, Finding, LedgerEntry
-from todoke.types import Answer, CallNext, ErrorClass
+from todoke.types import Answer, CallNext, ErrorClass, JobRef
 
 app = Todoke("sqlite:///shop.db", settings=Settings({"env": "dev"}))
 ordering = Context("ordering", modules=["handlers"], retry=Backoff("1s", timedelta(seconds=2)))
@@ -222,3 +229,48 @@ def place_plainly(body: dict[str, str], once: Idempotent) -> Response:
     with once.begin(body) as own:
         assert_type(own, Session)
         return once.answer(outcome_of(once.entry))
+
+
+# --- jobs ------------------------------------------------------------------------------------
+
+
+class Export(BaseModel):
+    day: str
+
+
+@app.job(limit=Limit(1, per="day"))
+def export(argument: Export, session: Session, run: Run) -> Path:
+    for number in run.track([1, 2]):
+        assert_type(number, int)
+    return Path(argument.day)
+
+
+@app.job()
+async def put(name: str) -> int | Snooze:
+    return len(name)
+
+
+@app.job(executor="process")
+def bare(run: Run) -> None: ...
+
+
+assert_type(export, Job[Export, Path])
+assert_type(put, Job[str, int])
+assert_type(bare, Job[None, None])
+app.schedule(bare, cron="0 1 * * *", tz="Asia/Tokyo", missed="all", cap=5)
+app.schedule(put, "name", every="5m")
+app.schedule(export, lambda tick: Export(day=str(tick.due)), cron="0 1 * * *")
+
+
+def enqueue(session: Session, connection: Connection) -> None:
+    assert_type(export.enqueue(session, Export(day="")), JobRef[Path])
+    assert_type(bare.enqueue(connection, unique=Unique("key", repeat="raise")), JobRef[None])
+    assert_type(put.enqueue_all(session, ["a", "b"]), list[JobRef[int]])
+    assert_type(app.result(put.enqueue(session, "x"), timeout="1s"), int)
+    app.enqueue(session, batch([put.bind("x")], then=bare.bind()))
+    app.enqueue(session, chain(bare.bind(), put.bind("x")))
+
+
+async def enqueue_async(connection: AsyncConnection, session: AsyncSession) -> None:
+    assert_type(await put.enqueue(connection, "x"), JobRef[int])
+    assert_type(put.enqueue(session, "x"), JobRef[int])

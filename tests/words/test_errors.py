@@ -35,6 +35,10 @@ EXAMPLES: list[tuple[TodokeError, str]] = [
     (errors.NoApplication("No application is named. Set TODOKE_APP."), "Set TODOKE_APP"),
     (errors.UnreadableArchive("a.jsonl.gz", "it is torn."), "`todoke archive list` shows"),
     (errors.LeaseLost("handler 'a'", 2), "nothing was written"),
+    (errors.InvalidArgument("export", "it takes an argument"), "Nothing was enqueued"),
+    (errors.JobExists("export", "key", 7), 'write repeat="return"'),
+    (errors.JobFailed(7, "DEAD", "BROKEN: it broke"), "`todoke jobs show 7`"),
+    (errors.Cancelled("job 'a'", 7, "ken"), "was cancelled by ken"),
 ]
 
 

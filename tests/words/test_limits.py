@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from todoke.errors import InvalidOption
-from todoke.limits import Bounds, Breaker, Limit, Rate, bounds
+from todoke.limits import Bounds, Breaker, Limit, Rate, bounds, queue_bounds
 
 
 def test_a_breaker_waits_for_five_failures_and_rests_half_a_minute() -> None:
@@ -38,6 +38,9 @@ def test_policies_cannot_be_changed() -> None:
         (lambda: Limit(cast(Any, 2.5)), r"Limit\(at_once\) = 2.5: must be a whole number\."),
         (lambda: Limit(True), r"Limit\(at_once\) = True: must be a whole number\."),
         (lambda: Limit(10_001), r"at most 10,000, or no limit\."),
+        (lambda: Limit(1_001, per="tenant"), r"at most 1,000, or no limit\."),
+        (lambda: Limit(1, per="the tenant"), r"Limit\(per\) = 'the tenant': must be a field"),
+        (lambda: Limit(1, per=cast(Any, 7)), r"Limit\(per\) = 7: must be a field"),
         (lambda: Rate(0, "1m"), r"Rate\(count\) = 0: must be at least 1\."),
         (lambda: Rate(100, "0s"), r"Rate\(within\) = '0s': must be longer than nothing\."),
         (lambda: Rate(100, cast(Any, 60)), r"Rate\(within\) = 60: a number has no unit\."),
@@ -75,6 +78,48 @@ def test_a_limit_and_a_rate_bind_together() -> None:
     both = Bounds("take", limit=Limit(4), rate=Rate(100, "1m"))
     assert bounds("take", [Limit(4), Rate(100, "1m")], None) == both
     assert bounds("take", (Rate(100, "1m"), Limit(4)), None) == both
+
+
+def test_a_job_may_be_bound_as_a_whole_and_by_key() -> None:
+    """JB-9"""
+    whole, each = Limit(10), Limit(1, per="tenant")
+    both = Bounds("serve", limit=whole, rate=Rate(9, "1m"), per_key=each)
+    assert bounds("serve", [whole, each, Rate(9, "1m")], None, has_keys=True) == both
+    assert bounds("serve", (Rate(9, "1m"), each, whole), None, has_keys=True) == both
+    assert bounds("serve", each, None, has_keys=True) == Bounds("serve", per_key=each)
+    assert callable(Limit(1, per=lambda errand: errand.tenant).per)
+    with pytest.raises(InvalidOption, match=r"one Limit with per= is enough"):
+        bounds("serve", [each, Limit(2, per="shop")], None, has_keys=True)
+
+
+def test_events_are_kept_in_order_by_their_key_instead() -> None:
+    """JB-9"""
+    with pytest.raises(InvalidOption, match=r"take: limit = .*per= is for jobs\..* Key"):
+        bounds("take", [Limit(4), Limit(1, per="tenant")], None)
+
+
+def test_a_queue_is_bound_by_its_settings() -> None:
+    """JB-9"""
+    assert queue_bounds("files", {}) is None
+    bound = Bounds("queue:files", limit=Limit(4), rate=Rate(100, "1m"))
+    assert queue_bounds("files", {"limit": 4, "rate": "100/1m"}) == bound
+    assert queue_bounds("files", {"limit": "4", "rate": " 100 / 60s "}) == bound
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"limit": "few"}, r"queues.files.limit = 'few': must be a whole number"),
+        ({"limit": 0}, r"queues.files.limit = 0: must be at least 1"),
+        ({"rate": "100"}, r"queues.files.rate = '100': write how many per how long"),
+        ({"rate": "0/1m"}, r"queues.files.rate = 0: must be at least 1"),
+        ({"rate": "many/1m"}, r"queues.files.rate = 'many/1m': write how many"),
+    ],
+)
+def test_what_a_queue_cannot_be_bound_by_is_refused(said: dict[str, object], message: str) -> None:
+    """JB-9"""
+    with pytest.raises(InvalidOption, match=message):
+        queue_bounds("files", said)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,11 @@ from todoke.cli.dead_letters import dead_letters
 from todoke.cli.doctor import doctor
 from todoke.cli.events import events
 from todoke.cli.finding import at_hand
+from todoke.cli.jobs import jobs
 from todoke.cli.ledger import ledger
 from todoke.cli.migrate import migrate
 from todoke.cli.refusal import Commands
+from todoke.cli.schedules import schedules
 from todoke.cli.settings import settings
 from todoke.cli.status import status
 from todoke.cli.worker.command import worker
@@ -63,7 +65,9 @@ commands.command()(migrate)
 commands.command()(worker)
 commands.command()(status)
 commands.add_typer(events, name="events")
+commands.add_typer(jobs, name="jobs")
 commands.add_typer(dead_letters, name="dead-letters")
+commands.add_typer(schedules, name="schedules")
 commands.add_typer(ledger, name="ledger")
 commands.command()(check)
 commands.command()(doctor)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, String, column, inspect, select, table
 from todoke.database import Database, of_driver
 from todoke.errors import SchemaOutdated
 
-REVISION = "0006"
+REVISION = "0007"
 """The newest of the migrations."""
 
 

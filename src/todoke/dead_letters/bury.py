@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection, delete, insert, literal, select
 from sqlalchemy.sql import ColumnElement
@@ -13,8 +13,8 @@ from todoke.identity import Identities
 from todoke.work.item import Failure, Item
 from todoke.work.table import CARRIED, TOLD, WorkTable
 
-OnDeath = Callable[[Connection, Item, Failure], None]
-"""Told, in the same transaction, what was given up and why."""
+OnDeath = Callable[[Connection, str, Item, Failure], None]
+"""Told, in the same transaction, what was given up, from which source, and why."""
 
 
 class Burial:
@@ -26,7 +26,7 @@ class Burial:
         database: Database,
         identities: Identities,
         name_of: Callable[[Item], str],
-        on_death: OnDeath = lambda _connection, _item, _failure: None,
+        on_death: Sequence[OnDeath] = (),
     ) -> None:
         self._letters, self._database, self._identities = tables.letters, database, identities
         self._name_of, self._on_death = name_of, on_death
@@ -68,5 +68,6 @@ class Burial:
         if connection.execute(copy.returning(letters.c.id)).first() is None:
             return False
         connection.execute(delete(live).where(guard))
-        self._on_death(connection, item, failure)
+        for tell in self._on_death:
+            tell(connection, table.source, item, failure)
         return True

@@ -16,7 +16,7 @@ from todoke.duration import Duration, duration
 from todoke.errors import InvalidOption
 
 T = TypeVar("T")
-SOURCES = ("event", "delivery")
+SOURCES = ("event", "delivery", "job")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from todoke.errors import InvalidOption, NotFound
 from todoke.message import told
 from todoke.work.hold import Holds, Place
 from todoke.work.item import LATER, READY
-from todoke.work.strand import UNORDERED, place_of
+from todoke.work.strand import UNORDERED, place_of, strand_of_key
 from todoke.work.table import CARRIED, WorkTable
 
 Check = Callable[[Row[Any], str], None]
@@ -30,8 +30,8 @@ Check = Callable[[Row[Any], str], None]
 Ring = Callable[[Connection, Collection[str]], None]
 """Tells workers, once the connection's transaction is committed, where to look."""
 
-Reopen = Callable[[Connection, UUID | None, UUID], None]
-"""Told which entry of the ledger a message settles that is tried again, and its id."""
+Reopen = Callable[[Connection, Row[Any]], None]
+"""Told which letter is tried again."""
 
 
 class DeadLetters:
@@ -48,7 +48,7 @@ class DeadLetters:
         database: Database,
         ring: Ring = lambda _connection, _hints: None,
         check: Check = lambda _letter, _body: None,
-        reopen: Reopen = lambda _connection, _settles, _message: None,
+        reopen: Sequence[Reopen] = (),
     ) -> None:
         self._letters, self._operations = tables.letters, tables.operations
         self._sources = {table.source: table for table in sources}
@@ -126,7 +126,7 @@ class DeadLetters:
         *,
         by: str,
         reason: str,
-        payload: Mapping[str, Any] | None = None,
+        payload: Mapping[str, Any] | Sequence[Any] | str | float | None = None,
         rate: str | None = None,
         dry_run: bool = False,
     ) -> Operation:
@@ -143,7 +143,8 @@ class DeadLetters:
             self._revive(connection, letter, body, position * every)
         self._close(connection, chosen, "redriven", operation, body)
         for letter in chosen:
-            self._reopen(connection, letter.settles, letter.message_id)
+            for tell in self._reopen:
+                tell(connection, letter)
         self._ring(connection, EVERYWHERE)
         crash.point("redrive.before_commit")
         return Operation(operation, "redrive", len(chosen), len(chosen), followed)
@@ -191,13 +192,13 @@ class DeadLetters:
         rows = select(letters).where(chosen).order_by(letters.c.died_at, letters.c.id)
         return connection.execute(rows.with_for_update(skip_locked=True)).all()
 
-    def _corrected(self, chosen: Sequence[Row[Any]], payload: Mapping[str, Any]) -> str:
+    def _corrected(self, chosen: Sequence[Row[Any]], payload: object) -> str:
         if len(chosen) != 1:
             raise InvalidOption(
                 "payload", f"for {len(chosen)} dead letters", "correct one at a time: choose by id."
             )
         try:
-            body = codec.dump(dict(payload))
+            body = codec.dump(dict(payload) if isinstance(payload, Mapping) else payload)
             self._check(chosen[0], body)
         except ValidationError as error:
             raise InvalidOption("payload", "…", f"{told(error)}. Correct it.") from None
@@ -213,6 +214,9 @@ class DeadLetters:
         row |= place_of(
             letter.stream, letter.aggregate, letter.key, letter.handler, ordered=ordered
         )
+        if letter.source == "job" and letter.key != str(letter.message_id):
+            # A limit counts by this key.
+            row["strand"] = strand_of_key(letter.name, letter.key)
         if body is not None:
             row["body"] = body
         # A message that came too late once would die again at once.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import django
 from django.apps import AppConfig
 from django.core import checks
 from django.db import connections
+
+if TYPE_CHECKING:
+    from todoke.app import Todoke
 
 
 class TodokeConfig(AppConfig):
@@ -23,9 +27,23 @@ class TodokeConfig(AppConfig):
 
         app = application()
         app.surround("django", fresh_connections)
+        if django.VERSION >= (6,):
+            _declare_tasks(app)
         checks.register(_check_database)
         for alias in connections:
             _close_before_dropping(connections[alias].creation, app)
+
+
+def _declare_tasks(app: Todoke) -> None:
+    """A worker has to know the jobs that tasks are, also where it never enqueues any."""
+    from django.tasks import task_backends  # noqa: PLC0415
+
+    from todoke.django.tasks import TodokeBackend  # noqa: PLC0415
+    from todoke.django.tasks.perform import job_of  # noqa: PLC0415
+
+    for backend in task_backends.all():
+        if isinstance(backend, TodokeBackend):
+            job_of(app, backend.alias, backend.options)
 
 
 def _close_before_dropping(creation: Any, app: Any) -> None:

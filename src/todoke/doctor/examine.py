@@ -80,7 +80,7 @@ class _Examination:
             database=app.database,
             settings=app.settings,
             account=self._account,
-            live=[app.outbox_table.live, app.inbox_table.live],
+            live=[app.outbox_table.live, app.inbox_table.live, app.jobs_table.live],
             long_transaction=self._long,
         )
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from pydantic import BaseModel
-from sqlalchemy import Connection, Table, Update, bindparam, exists, select, update
+from sqlalchemy import Connection, Row, Table, Update, bindparam, exists, select, update
 
 from todoke import codec, crash
 from todoke.database import UNIQUE_ID, Database
@@ -77,10 +76,14 @@ class Settlements:
             return
         self._write(connection, item, found.keeps, FAILED, None, failure)
 
-    def reopen(self, connection: Connection, settles: UUID | None, message_id: UUID) -> None:
+    def failed(self, connection: Connection, _source: str, item: Item, failure: Failure) -> None:
+        """Told of every burial."""
+        self.fail(connection, item, failure)
+
+    def reopened(self, connection: Connection, letter: Row[Any]) -> None:
         """Its message is tried again: the outcome is open, too."""
-        if settles is not None:
-            this = {"this_id": settles, "of_message": message_id}
+        if letter.settles is not None:
+            this = {"this_id": letter.settles, "of_message": letter.message_id}
             connection.execute(self._reopen, this)
 
     def _succeed(self, connection: Connection, item: Item, text: str | None) -> None:

@@ -1,21 +1,26 @@
-"""The names that an application declares: its event types and its handlers."""
+"""The names that an application declares: its event types, its handlers and its jobs."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 from todoke.errors import DuplicateName
+from todoke.job_handlers import INJECTED
+from todoke.jobs.job import Job
 from todoke.message import Event
-from todoke.names.shape import fields_of
+from todoke.names.shape import fields_of, shape_of
+from todoke.work.handler import parameters_of, place
 from todoke.work.strand import DEFAULT_QUEUE
 
 if TYPE_CHECKING:
     from todoke.app import Todoke
+
+NOTHING = "nothing"
 
 
 class Recorded(BaseModel):
@@ -42,11 +47,27 @@ class HandlerName(Recorded):
     events: list[str]
 
 
+class JobName(Recorded):
+    """One job, with the names it had before and what its argument looks like in a row."""
+
+    context: str
+    queue: str
+    aliases: list[str]
+    argument: str
+    fields: dict[str, str]
+
+
 class Names(Recorded):
-    """Event types by `context/type`, handlers by name."""
+    """Event types by `context/type`, handlers and jobs by name."""
 
     events: dict[str, EventName]
     handlers: dict[str, HandlerName]
+    jobs: dict[str, JobName] = {}
+
+    def job(self, name: str) -> JobName | None:
+        """The job that takes rows of this name, or of one it had before."""
+        renamed = (one for one in self.jobs.values() if name in one.aliases)
+        return self.jobs.get(name) or next(renamed, None)
 
 
 def names_of(app: Todoke) -> Names:
@@ -59,6 +80,7 @@ def names_of(app: Todoke) -> Names:
     return Names(
         events={kind: _event_name(event) for kind, event in events.items()},
         handlers=dict(_handler_names(app)),
+        jobs=dict(_job_names(app)),
     )
 
 
@@ -116,6 +138,29 @@ def _handler_names(app: Todoke) -> Iterator[tuple[str, HandlerName]]:
             kinds = sorted(event.declared.kind for event in wish.events)
             queue = wish.options["queue"] or DEFAULT_QUEUE
             yield wish.name, HandlerName(context=context.name, queue=queue, events=kinds)
+
+
+def _job_names(app: Todoke) -> Iterator[tuple[str, JobName]]:
+    for context in app.contexts:
+        for job in context.declared_jobs:
+            argument, fields = _argument(job)
+            yield (
+                job.name,
+                JobName(
+                    context=context.name,
+                    queue=job.options["queue"] or DEFAULT_QUEUE,
+                    aliases=sorted(job.options["aliases"]),
+                    argument=argument,
+                    fields=fields,
+                ),
+            )
+
+
+def _argument(job: Job[Any, Any]) -> tuple[str, dict[str, str]]:
+    """Raises what a start would refuse, where its type cannot be told."""
+    first = parameters_of(job.function, f"job {job.name!r} ({place(job.function)})")[:1]
+    kinds = [one.kind for one in first if one.kind not in INJECTED]
+    return shape_of(kinds[0]) if kinds else (NOTHING, {})
 
 
 def _place(event: type[Event]) -> str:

@@ -1,4 +1,4 @@
-"""The fields of an event as text: what a reader of its body leans on, without what only checks it.
+"""Events and arguments as text: what a reader of a body leans on, without what only checks it.
 
     order_id          integer
     items             [object]
@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from todoke.message import Event
@@ -38,6 +39,16 @@ def fields_of(event: type[Event]) -> dict[str, str]:
     return _Shape(schema).fields
 
 
+def shape_of(kind: Any) -> tuple[str, dict[str, str]]:
+    """A type as a whole, and the fields of models in it by their path."""
+    try:
+        schema = TypeAdapter(kind).json_schema(by_alias=False)
+    except PydanticInvalidForJsonSchema:
+        return str(kind), {}
+    shape = _Shape(schema)
+    return shape.text, shape.fields
+
+
 def around(path: str) -> str:
     """The field that an inner one lies in: `items` for `items[].count`, nothing for `items`."""
     return re.sub(r"(\[\]|\(\w+\)|\.\*)+$", "", path.rpartition(".")[0])
@@ -49,7 +60,7 @@ class _Shape:
     def __init__(self, schema: _Schema) -> None:
         self.fields: dict[str, str] = {}
         self._known: _Schema = schema.get("$defs", {})
-        self._text(schema, "", ())
+        self.text: str = self._text(schema, "", ())
 
     def _object(self, schema: _Schema, path: str, inside: tuple[str, ...]) -> str:
         required = schema.get("required", ())

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol, TypeVar
+from functools import lru_cache
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from pydantic_core import PydanticSerializationError
@@ -29,13 +30,14 @@ from todoke.errors import (
     UnknownEvent,
     Unserialisable,
 )
+from todoke.handles.enqueued import Enqueued
 from todoke.hint import hint_of
 from todoke.identity import Identities
 from todoke.message import Event, Message
-from todoke.outbox.enqueued import Enqueued
-from todoke.outbox.row import Inserts, Row, shared
 from todoke.telemetry import Tally
-from todoke.work.strand import place_of
+from todoke.work.item import LATER, READY
+from todoke.work.row import Inserts, Row
+from todoke.work.strand import place_of, stream_name
 from todoke.work.table import WorkTable
 from todoke.writing import Writing, perform_on, run
 
@@ -170,6 +172,25 @@ class Outbox:
         if (size := len(body.encode())) > self._max_bytes:
             raise Oversized(name, size, self._max_bytes)
         return body
+
+
+@lru_cache(maxsize=1024)
+def shared(kind: type[Event], context: str, *, delayed: bool) -> Mapping[str, Any]:
+    """The same object for all events of a class, by which they are known to be alike.
+
+    A delayed event gives up its place: followers do not wait until it is due.
+    """
+    declared = kind.declared
+    return {
+        "context": context,
+        "stream": stream_name(context),
+        "type": declared.type,
+        "version": declared.version,
+        "aggregate": declared.aggregate or declared.type,
+        "ordered": declared.ordered and not delayed,
+        "followers": declared.followers,
+        "state": LATER if delayed else READY,
+    }
 
 
 def _message(

@@ -9,12 +9,12 @@ from sqlalchemy import Engine
 
 from todoke.bell import Bell
 from todoke.errors import InvalidOption
+from todoke.handles.give import Handles
 from todoke.handles.kinds import AsyncTx, SyncTx
 from todoke.handles.promise import Promised
 from todoke.message import Event
-from todoke.outbox.handle import Handles
 from todoke.outbox.publish import Outbox, Settles
-from todoke.outbox.row import Row
+from todoke.work.row import Row
 
 
 class Publishing:

@@ -138,7 +138,9 @@ class Events:
             selects.append((record, history))
         letters = self._letters
         dead = _record(letters, literal("DEAD"), None, None, letters.c.died_at)
-        selects.append((dead.where(letters.c.closed_as.is_distinct_from("redriven")), letters))
+        ours = letters.c.source.in_([table.source for table in self._tables])
+        still = letters.c.closed_as.is_distinct_from("redriven")
+        selects.append((dead.where(ours, still), letters))
         return selects
 
     def _living(self, connection: Connection, live: Table) -> Any:

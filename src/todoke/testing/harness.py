@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -20,18 +20,26 @@ from sqlalchemy.orm import Session
 from todoke.app import Todoke
 from todoke.crash import Died
 from todoke.database import reading
+from todoke.duration import Duration, duration
 from todoke.errors import InvalidOption
+from todoke.jobs.job import ABSENT, Job
+from todoke.jobs.records import RunRecord
 from todoke.message import Event
 from todoke.operate import DeadLetter
+from todoke.testing import enqueued as jobs
 from todoke.testing.clock import Clock
 from todoke.testing.death import Death, armed
 from todoke.testing.published import fitting, instead, published
 from todoke.testing.redelivery import redeliver
 from todoke.testing.story import story
 from todoke.testing.throwaway import Tables, djangos, emptied, throwaway
+from todoke.testing.travel import travel
+from todoke.wish import Wish
 from todoke.work.handler import parameters_of
 
+A = TypeVar("A")
 E = TypeVar("E", bound=Event)
+R = TypeVar("R")
 T = TypeVar("T")
 V = TypeVar("V")
 
@@ -95,17 +103,20 @@ class Harness:
 
     def drain(self) -> None:
         """Work, in this thread, until nothing is due."""
-        while True:
-            try:
-                return self.app.drain()
-            except Died:
-                if self._death is None or not self._death.is_due:
-                    raise
-                self._bury(self._death)
+        self._survive(self.app.drain)
 
     async def adrain(self) -> None:
         """The same from async code, in another thread."""
         await asyncio.to_thread(self.drain)
+
+    def travel(self, by: Duration) -> None:
+        """Let so much time pass, and work at each moment at which something becomes due."""
+        end = self.clock.now() + duration(by, "travel")
+        self._survive(lambda: travel(self.app, self.clock, end))
+
+    async def atravel(self, by: Duration) -> None:
+        """The same from async code, in another thread."""
+        await asyncio.to_thread(self.travel, by)
 
     def redeliver(self, kind: type[Event], /) -> None:
         """Deliver settled messages once more, with the same id, as a broker may.
@@ -135,6 +146,16 @@ class Harness:
             self._death = outer
         death.check()
 
+    def _survive(self, work: Callable[[], None]) -> None:
+        """After each death but the last the worker is started again, as a supervisor would."""
+        while True:
+            try:
+                return work()
+            except Died:
+                if self._death is None or not self._death.is_due:
+                    raise
+                self._bury(self._death)
+
     def _bury(self, death: Death) -> None:
         death.run_out()
         if (left := self.app.providers.abandon()) is not None:
@@ -148,15 +169,16 @@ class Harness:
             raise InvalidOption(
                 "override",
                 getattr(kind, "__name__", kind),
-                "no handler and no provider asks for it.",
+                "no handler, no job and no provider asks for it.",
             )
         self.app.providers.override(kind, value)
         return value
 
     def _asked_for(self) -> Iterator[Any]:
         for context in self.app.contexts:
-            wishes = [parameters_of(wish.function, wish.name) for wish in context.wishes]
-            for parameters in (*wishes, *(one.parameters for one in context.provided)):
+            asking: list[Wish | Job[Any, Any]] = [*context.wishes, *context.declared_jobs]
+            asked = [parameters_of(one.function, one.name) for one in asking]
+            for parameters in (*asked, *(one.parameters for one in context.provided)):
                 yield from (parameter.kind for parameter in parameters)
 
     # --- looking -----------------------------------------------------------------------------
@@ -184,6 +206,41 @@ class Harness:
             told = f"{_wanted(kind, fields)}: expected none, published {len(found)}."
             raise AssertionError(f"{told} {instead(self.app)}")
 
+    def enqueued(self, job: Job[A, Any], /) -> list[A]:
+        """The arguments of all jobs of this kind, waiting, done or dead, as they were enqueued."""
+        return jobs.enqueued(self.app, job)
+
+    def assert_enqueued(
+        self, job: Job[A, Any], argument: A = ABSENT, /, *, times: int = 1, **fields: object
+    ) -> A:
+        """So many jobs of this kind have this argument, or these values; answers the last."""
+        __tracebackhide__ = True
+        if times < 1:
+            raise InvalidOption("times", times, "use assert_not_enqueued.")
+        found = jobs.fitting(self.app, job, argument, fields)
+        if len(found) != times:
+            told = f"{jobs.wanted(job, argument, fields)}: expected {times}, enqueued {len(found)}."
+            raise AssertionError(f"{told} {jobs.instead(self.app)}")
+        return found[-1]
+
+    def assert_not_enqueued(
+        self, job: Job[A, Any], argument: A = ABSENT, /, **fields: object
+    ) -> None:
+        """No job of this kind has this argument, or these values."""
+        __tracebackhide__ = True
+        found = jobs.fitting(self.app, job, argument, fields)
+        if found:
+            told = f"{jobs.wanted(job, argument, fields)}: expected none, enqueued {len(found)}."
+            raise AssertionError(f"{told} {jobs.instead(self.app)}")
+
+    def runs(self, job: Job[Any, Any], /) -> list[RunRecord]:
+        """Every attempt at jobs of this kind, in the order they began."""
+        return jobs.runs(self.app, job)
+
+    def results(self, job: Job[Any, R], /) -> list[R]:
+        """What jobs of this kind have answered that succeeded, in that order."""
+        return jobs.results(self.app, job)
+
     def dead_letters(self) -> list[DeadLetter]:
         """Those that are open, in the order they died."""
         found: list[DeadLetter] = []
@@ -196,7 +253,7 @@ class Harness:
                     return found[::-1]
 
     def story(self) -> str:
-        """What became of each event; pytest shows it when a test fails."""
+        """What became of each event and job; pytest shows it when a test fails."""
         return story(self.app)
 
 

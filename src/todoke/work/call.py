@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from todoke.errors import Cancelled
 from todoke.work.attempt import Attempt
 from todoke.work.handler import Handler
 from todoke.work.item import Item
@@ -53,7 +54,15 @@ class Call:
     probe: bool = False
     session_mark: Any = None
     turn: deque[threading.Lock] | None = None
+    cancelled: Cancelled | None = None
+    interrupt: Callable[[], None] | None = None
+    """Ends a call on the event loop; there while it runs."""
     _attempt: Attempt | None = None
+
+    @property
+    def described(self) -> Attempt | None:
+        """The attempt, if anybody asked for it."""
+        return self._attempt
 
     @property
     def attempt(self) -> Attempt:
@@ -62,6 +71,12 @@ class Call:
             self._attempt = self.describe(self)
         return self._attempt
 
+    def cancel(self, why: Cancelled) -> None:
+        """From another thread: on the event loop it ends, elsewhere at its next `check`."""
+        self.cancelled, interrupt = why, self.interrupt
+        if interrupt is not None:
+            interrupt()
+
     def pass_turn(self) -> None:
         """Let the next one write: called by the one who had it, or by who gave that one up."""
         if self.turn is not None:
@@ -69,6 +84,6 @@ class Call:
                 self.turn.pop().release()
 
     def overdue(self, now: float) -> bool:
-        """An `async def` handler is interrupted at its limit; only one that blocks gets here."""
-        grace = 5.0 if self.handler.is_async else 0.0
+        """What ends by itself at its limit gets here only if it blocks."""
+        grace = 5.0 if self.handler.ends_itself else 0.0
         return self.started is not None and now - self.started > self.handler.timeout + grace

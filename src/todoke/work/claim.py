@@ -13,6 +13,9 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ColumnElement,
     Connection,
     Select,
     SmallInteger,
@@ -46,10 +49,8 @@ class Claims:
         self._claim = claim(live, workers, database)
         free = _waiting(live, READY, database)
         unordered = free.where(live.c.lane == UNORDERED)
-        if database.begins_anywhere:
-            behind = tuple_(bindparam("of_priority", type_=SmallInteger), bindparam("of_id"))
-            unordered = unordered.where(tuple_(live.c.priority, live.c.id) > behind)
         self._unordered = self._claim.statement(_unlocked(unordered))
+        self._behind = self._claim.statement(_unlocked(unordered.where(behind(live, database))))
         self._suspect = self._claim.statement(_unlocked(_waiting(live, SUSPECT, database)))
         self._ordered: dict[int, Any] = {}
         self._some = free.with_only_columns(live.c.id).order_by(None).limit(1)
@@ -76,11 +77,12 @@ class Claims:
         limit: int,
         start: Place = BEGINNING,
     ) -> list[Item]:
-        """Rows that keep no order, behind the start where the database can begin anywhere."""
+        """Rows that keep no order, those behind the start."""
         values: dict[str, Any] = {"of_stream": stream, "at_most": limit}
-        if self._database.begins_anywhere:
-            values |= {"of_priority": start[0], "of_id": start[1]}
-        return self._run(connection, self._unordered, owner, values, alone=False)
+        if start == BEGINNING and not self._database.begins_anywhere:
+            return self._run(connection, self._unordered, owner, values, alone=False)
+        values |= bound(start, self._database)
+        return self._run(connection, self._behind, owner, values, alone=False)
 
     def take_ordered(
         self,
@@ -252,6 +254,21 @@ class Suspects:
     def wait(self, connection: Connection) -> bool:
         with connection.begin():
             return bool(connection.execute(self._any).scalar_one())
+
+
+def behind(live: Table, database: Database) -> ColumnElement[bool]:
+    """Rows behind a place; of less urgent ones only, where a claim cannot begin anywhere."""
+    priority: BindParameter[int] = bindparam("of_priority", type_=SmallInteger)
+    if not database.begins_anywhere:
+        return live.c.priority > priority
+    id: BindParameter[int] = bindparam("of_id", type_=BigInteger)
+    return tuple_(live.c.priority, live.c.id) > tuple_(priority, id)
+
+
+def bound(start: Place, database: Database) -> dict[str, int]:
+    """The parameters that `behind` reads the place from."""
+    place = {"of_priority": start[0], "of_id": start[1]}
+    return place if database.begins_anywhere else {"of_priority": start[0]}
 
 
 def _waiting(live: Table, state: str, database: Database) -> Select[Any]:

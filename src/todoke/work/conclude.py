@@ -13,6 +13,7 @@ from todoke.clock import Clock
 from todoke.duration import seconds
 from todoke.errors import (
     BusinessError,
+    Cancelled,
     ErrorClass,
     InvalidEvent,
     PermanentError,
@@ -100,8 +101,8 @@ class Conclusions:
         self, item: Item, handler: Handler, outcome: Outcome, then: Then | None
     ) -> Settlement:
         match outcome:
-            case Done():
-                return Processed(item, then=then)
+            case Done(result):
+                return Processed(item, then=then, result=result)
             case Skip(reason):
                 return Processed(item, note=masked(reason), then=then)
             case Snooze(until):
@@ -126,6 +127,8 @@ class Conclusions:
     def _by_class(
         self, item: Item, handler: Handler, error: BaseException, *, started: bool
     ) -> Settlement:
+        if isinstance(error, Cancelled):
+            return Processed(item, note=f"CANCELLED: {masked(str(error))}", ends_well=False)
         kind = classify(error, handler)
         failure = describe(error, kind)
         if kind == "permanent":

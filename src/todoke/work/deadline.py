@@ -40,6 +40,11 @@ class Deadlines:
         slot.uncancel()
         return True
 
+    def interrupt(self, slot: Slot) -> None:
+        """Now, not at its time."""
+        if self._due.pop(slot, None) is not None:
+            slot.cancel()
+
     def _set_timer(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
         if self._timer is not None:
             self._timer.cancel()

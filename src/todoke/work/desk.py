@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import lru_cache, partial
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -31,6 +32,14 @@ LOOK_AGAIN = 5.0
 """Seconds after which work that nobody here knows is looked at again."""
 
 
+Own: TypeAlias = Mapping[Any, Callable[[Call], Any]]
+OF_MESSAGES: Own = {
+    Attempt: lambda call: call.attempt,
+    Message: lambda call: call.attempt.message,
+}
+"""What a handler may ask for that belongs to the call."""
+
+
 class Desk:
     """Prepares calls for one work table."""
 
@@ -42,7 +51,9 @@ class Desk:
         clock: Clock,
         owner: Callable[[], UUID | None],
         grace: float,
+        own: Own | None = None,
     ) -> None:
+        self._own = OF_MESSAGES if own is None else own
         self._settling, self._providers, self._conclusions = settling, providers, conclusions
         self._clock, self._owner = clock, owner
         self._grace = grace
@@ -56,13 +67,19 @@ class Desk:
         try:
             event = kind.model_validate_json(item.body)
         except ValidationError as error:
-            return Dead(item, _invalid(item, error), final=True)
-        return self._ready_call(item, handler, event, owner)
+            return Dead(item, invalid_body(item, error), final=True)
+        return self.ready(item, handler, event, owner)
 
-    def _ready_call(
-        self, item: Item, handler: Handler, event: Event, owner: UUID
+    def ready(
+        self,
+        item: Item,
+        handler: Handler,
+        event: Any,
+        owner: UUID,
+        describe: Callable[[Call], Attempt] | None = None,
     ) -> Call | Settlement:
-        call = Call(item, handler, event, self._settling, owner, self._attempt)
+        """A call with all that its handler asks for."""
+        call = Call(item, handler, event, self._settling, owner, describe or self._attempt)
         try:
             if handler.injected:
                 self._fill(call)
@@ -73,13 +90,9 @@ class Desk:
 
     def _fill(self, call: Call) -> None:
         asked, context = call.handler.injected, call.handler.context
-        rest = [one for one in asked if one.kind not in (Attempt, Message)]
+        rest = [one for one in asked if one.kind not in self._own]
         values = self._providers.process_values(rest, context) if rest else {}
-        for one in asked:
-            if one.kind is Attempt:
-                values[one.name] = call.attempt
-            elif one.kind is Message:
-                values[one.name] = call.attempt.message
+        values |= {one.name: self._own[one.kind](call) for one in asked if one.kind in self._own}
         call.values = values
         call.needs_attempt_scope = self._providers.needs_attempt_scope(rest, context)
 
@@ -89,12 +102,14 @@ class Desk:
             number=item.number,
             of=handler.retry.attempts,
             name=handler.name,
-            message=_message(item, call.event),
+            message=message_of(item, call.event),
             deadline=item.claimed_at + timedelta(seconds=handler.timeout),
-            _check=partial(self._check, call),
+            _check=partial(self.check, call),
         )
 
-    def _check(self, call: Call) -> None:
+    def check(self, call: Call) -> None:
+        if call.cancelled is not None:
+            raise call.cancelled
         if call.given_up or self._owner() != call.owner:
             raise LeaseLost(call.handler.where, call.item.attempt)
 
@@ -135,7 +150,7 @@ def _event_class(
     return min(fitting, key=lambda event: event.declared.version, default=None)
 
 
-def _message(item: Item, event: Event) -> Message[Event]:
+def message_of(item: Item, data: Any) -> Message[Any]:
     return Message(
         id=item.message_id,
         type=item.type,
@@ -143,7 +158,7 @@ def _message(item: Item, event: Event) -> Message[Event]:
         context=item.context,
         aggregate=item.aggregate,
         key=item.key,
-        data=event,
+        data=data,
         created_at=item.created_at,
         headers=codec.load_object(item.headers) if item.headers else {},
         trace_context=item.trace_context,
@@ -158,7 +173,7 @@ def _expired(item: Item) -> Failure:
     )
 
 
-def _invalid(item: Item, error: ValidationError) -> Failure:
+def invalid_body(item: Item, error: ValidationError) -> Failure:
     text = f"{item.type!r} cannot be read: {told(error)}. Redrive with a corrected payload."
     return Failure("permanent", INVALID_PAYLOAD, masked(text))
 

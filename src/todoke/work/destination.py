@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeAlias
 from uuid import UUID
 
 from sqlalchemy import Connection, Table
@@ -84,10 +85,16 @@ class Destination:
         self._ask_at = 0.0
         self._short_of_slots = False
 
+    @property
+    def parts(self) -> tuple[Destination, ...]:
+        return (self,)
+
     # --- room --------------------------------------------------------------------------------
 
     def room(self, connection: Connection, owner: UUID, wanted: int) -> Room:
         """Take room for up to so many calls, with the caller's commit."""
+        if not (self.bounds.limit or self.bounds.rate or self.bounds.breaker):
+            return Room(wanted)
         state = self._look(connection)
         if state is None:
             return self._refuse(_BUSY)
@@ -277,3 +284,41 @@ class Destination:
     def _end_probe(self) -> None:
         if self._probing:
             self._probing, self.is_open = False, self._known_open
+
+
+class Within:
+    """Room in two places at once: a job's own, inside that of its queue."""
+
+    def __init__(self, own: Destination, around: Destination) -> None:
+        self._own, self._around = own, around
+
+    @property
+    def parts(self) -> tuple[Destination, ...]:
+        """Each is told by itself how calls went, and given back its room."""
+        return self._own, self._around
+
+    def room(self, connection: Connection, owner: UUID, wanted: int) -> Room:
+        """As much as both have; what one has beyond that is given back at once."""
+        own = self._own.room(connection, owner, wanted)
+        if own.granted == 0:
+            return own
+        granted = self._around.room(connection, owner, own.granted).granted
+        if granted < own.granted:
+            self._own.return_unused(connection, owner, own, granted)
+        return Room(granted, probe=own.probe and granted > 0)
+
+    def next_look(self) -> float:
+        return max(part.next_look() for part in self.parts)
+
+    def return_unused(self, connection: Connection, owner: UUID, room: Room, used: int) -> None:
+        self._own.return_unused(connection, owner, room, used)
+        self._around.return_unused(connection, owner, Room(room.granted), used)
+
+
+Outlet: TypeAlias = Destination | Within
+"""Where the calls of a stream go, as far as that is bound."""
+
+
+def within(own: Destination | None, around: Destination | None) -> Outlet | None:
+    """Both, or the one that there is."""
+    return Within(own, around) if own is not None and around is not None else own or around

@@ -73,6 +73,11 @@ class Handler:
         return self.on_crash == "ask" and self.session_parameter is None
 
     @property
+    def ends_itself(self) -> bool:
+        """It is interrupted at its limit, wherever it runs; only one that blocks is given up."""
+        return self.is_async
+
+    @property
     def where(self) -> str:
         """How a message names it: handler 'order-mail' (shop/handlers.py:12)."""
         return f"handler {self.name!r} ({place(self.function)})"

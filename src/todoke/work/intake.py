@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from uuid import UUID
 
@@ -13,12 +13,12 @@ from todoke.bell import EVERYWHERE, SOMEBODY
 from todoke.database import Database
 from todoke.hint import parts_of
 from todoke.work.claim import Suspects
-from todoke.work.destination import Destination
+from todoke.work.destination import Destination, Outlet
+from todoke.work.draw import Draw
 from todoke.work.item import SUSPECT, Item
 from todoke.work.lanes import Lanes
-from todoke.work.mark import BEGINNING
 from todoke.work.strand import queue_of
-from todoke.work.stream import Hands, Pace, Source, Tap, Taps
+from todoke.work.stream import DestinationOf, Hands, Pace, Source, Tap, Taps
 
 _LOOK_AROUND = 5.0
 _AT_ONCE = float("-inf")
@@ -39,12 +39,14 @@ class Intake:
         *,
         streams: Iterable[str],
         serves: Callable[[str], bool],
-        destination_of: Callable[[str], Destination | None],
+        destination_of: DestinationOf,
         on_lanes: Callable[[], None],
+        paused: Callable[[str, str], bool] = lambda _source, _stream: False,
     ) -> None:
         self._sources, self._lanes, self._hands = sources, lanes, hands
         self._database, self._clock, self._pace = database, database.clock, pace
-        self._serves, self._on_lanes = serves, on_lanes
+        self._serves, self._on_lanes, self._paused = serves, on_lanes, paused
+        self._draw = Draw(lanes, database, pace)
         self._suspects = Suspects([source.settling.table for source in sources])
         self._with_suspects: list[tuple[Source, str]] = []
         self._destination_of, self._taps = destination_of, Taps(sources, destination_of)
@@ -64,9 +66,9 @@ class Intake:
         return self._pace.batch
 
     @property
-    def streams(self) -> list[str]:
-        """Those that are claimed from."""
-        return self._taps.streams
+    def places(self) -> list[tuple[str, str]]:
+        """Source and stream of all that is claimed from."""
+        return [(source.name, one) for source in self._sources for one in self._taps.streams]
 
     def wake(self, hints: Iterable[str] = ()) -> None:
         """From any thread: look at the next tick, into these streams or into all."""
@@ -87,9 +89,17 @@ class Intake:
             if not hints:
                 self._next_suspect_search = _AT_ONCE
 
-    def wake_streams(self, streams: Iterable[str]) -> None:
-        for stream in streams:
-            self._taps.wake_stream(stream)
+    def wake_for(self, destinations: Collection[Destination]) -> None:
+        """These may have room again: look wherever they are waited for."""
+        if destinations:
+            self._taps.wake_for(destinations)
+
+    def free_keys(self, connection: Connection) -> None:
+        """Free the slots of keys that are no longer in hand, and look where others may go on."""
+        for source in self._sources:
+            if source.keys is not None:
+                for row in source.keys.free(connection):
+                    self._taps.came_back(source, row)
 
     def look_around(self) -> None:
         """Look for streams nobody told of, at the next tick."""
@@ -112,7 +122,9 @@ class Intake:
         """A batch of each stream that is due."""
         for tap in self._taps.due(self._clock.monotonic()):
             room = self._room(tap)
-            if room > 0:
+            if self._paused(tap.source.name, tap.stream):
+                tap.set_aside(self._clock.monotonic() + self._pace.poll)
+            elif room > 0:
                 items = self._claim(connection, owner, tap, room)
                 if items:
                     tap.has_yielded()
@@ -140,7 +152,7 @@ class Intake:
         if any(self._room(tap) > 0 for tap in self._taps.half_way()):
             return 0.0
         now = self._clock.monotonic()
-        due = [self._next_suspect_search, self._next_balance, self._taps.next_claim()]
+        due = [self._next_suspect_search, self._next_balance, self._taps.next_claim(now)]
         return min([self._pace.poll, *(moment - now for moment in due if moment > now)])
 
     def _is_time(self, moment: float) -> bool:
@@ -190,12 +202,15 @@ class Intake:
             (source, stream)
             for source in self._sources
             for stream in source.claims.streams(connection, SUSPECT)
-            if self._serves(stream) and self._may_ask(stream)
+            if self._serves(stream) and self._may_run(connection, source, stream)
         ]
 
-    def _may_ask(self, stream: str) -> bool:
-        destination = self._destination_of(stream)
-        return destination is None or destination.next_look() <= 0
+    def _may_run(self, connection: Connection, source: Source, stream: str) -> bool:
+        """There may be room for a suspect of this stream: else all hands would wait for it."""
+        destination = self._destination_of(source.name, stream)
+        if self._paused(source.name, stream) or (destination and destination.next_look() > 0):
+            return False
+        return source.suspect_has_room(connection, stream)
 
     def _is_news(self, stream: str) -> bool:
         """Looked for, not believed: whoever may use the channel may name streams there."""
@@ -212,7 +227,7 @@ class Intake:
 
     def _claim_for(
         self,
-        destination: Destination,
+        destination: Outlet,
         connection: Connection,
         owner: UUID,
         tap: Tap,
@@ -236,7 +251,7 @@ class Intake:
 
     def _within(
         self,
-        destination: Destination,
+        destination: Outlet,
         connection: Connection,
         owner: UUID,
         source: Source,
@@ -260,87 +275,21 @@ class Intake:
             self.probes |= {(source.name, item.id) for item in items}
         return items
 
-    def _wait(self, tap: Tap, destination: Destination) -> None:
-        tap.next_claim = self._clock.monotonic() + max(0.01, destination.next_look())
-        tap.dry_lanes = 0  # not half way any more: the lanes have their turn when there is room
+    def _wait(self, tap: Tap, destination: Outlet) -> None:
+        tap.set_aside(self._clock.monotonic() + max(0.01, destination.next_look()))
 
     def _take(self, connection: Connection, owner: UUID, tap: Tap, room: int) -> list[Item]:
-        take = self._take_ordered if tap.ordered else self._take_unordered
         with self._unsure(owner):
-            return take(connection, owner, tap, room)
+            return self._draw.take(connection, owner, tap, room)
 
     def _take_suspect(
         self, connection: Connection, owner: UUID, source: Source, stream: str
     ) -> list[Item]:
         def take(_room: int) -> list[Item]:
             with self._unsure(owner):
-                return source.claims.take_suspect(connection, owner, stream)
+                return source.take_suspect(connection, owner, stream)
 
-        destination = self._destination_of(stream)
+        destination = self._destination_of(source.name, stream)
         if destination is None:
             return take(1)
         return self._within(destination, connection, owner, source, 1, take) or []
-
-    def _take_unordered(
-        self, connection: Connection, owner: UUID, tap: Tap, room: int
-    ) -> list[Item]:
-        claims, marks = tap.source.claims, self._database.begins_anywhere
-        while True:
-            began = self._clock.monotonic()
-            start = tap.mark.start(began) if marks else BEGINNING
-            items = claims.take(connection, owner, tap.stream, room, start)
-            ended, full = self._clock.monotonic(), len(items) >= room
-            is_dry = tap.mark.note(items, began, ended, full=full) if marks else not full
-            if is_dry:
-                tap.run_dry(ended, self._pace)
-            if items or is_dry:
-                return items
-
-    def _take_ordered(self, connection: Connection, owner: UUID, tap: Tap, room: int) -> list[Item]:
-        share = self._lanes.of(tap.stream)
-        crowded = tap.source.strands.runs.crowded(tap.stream)
-        free = [lane for lane in share.open() if lane not in crowded]
-        if tap.next_claim > self._clock.monotonic():
-            items = self._take_rung(connection, owner, tap, free, room)
-            if crowded or len(items) == room:
-                tap.next_claim = 0.0
-            return items
-        tap.rung.clear()
-        lanes = tap.next_lanes(free, self._database.lanes_at_once)
-        if not lanes:
-            if not crowded:
-                tap.run_dry(self._clock.monotonic(), self._pace)
-            return []
-        # Little from each of many lanes: neighbours in a lane are more often of one strand.
-        each = -(-room // (tap.yielding or len(lanes)))
-        claims = tap.source.claims
-        items = claims.take_ordered(connection, owner, tap.stream, lanes, each, room)
-        self._note_yield(tap, items, lanes, each, room, len(free))
-        # Crowded lanes are looked at again as soon as an answer makes room there.
-        if crowded:
-            tap.next_claim = 0.0
-        return items
-
-    def _take_rung(
-        self, connection: Connection, owner: UUID, tap: Tap, free: list[int], room: int
-    ) -> list[Item]:
-        """Only from lanes that were rung for, as far as they are ours."""
-        lanes = [lane for lane in free if lane in tap.rung]
-        take = tap.source.claims.take_ordered
-        items = take(connection, owner, tap.stream, lanes, room, room) if lanes else []
-        tap.rung.clear()
-        return items
-
-    def _note_yield(
-        self, tap: Tap, items: list[Item], lanes: list[int], each: int, room: int, free: int
-    ) -> None:
-        found = Counter(item.lane for item in items)
-        tap.yielding = len(found)
-        if len(items) >= room:
-            tap.served(lanes, found)
-        if len(items) >= room or any(count >= each for count in found.values()):
-            tap.dry_lanes = 0
-            return
-        tap.dry_lanes += len(lanes)
-        if tap.dry_lanes >= free:
-            tap.run_dry(self._clock.monotonic(), self._pace)

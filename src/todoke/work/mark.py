@@ -5,6 +5,9 @@ open, each claim from the beginning walks past all that was settled since. So wh
 full, the next begins behind the last; and now and then from the beginning, since rows come into
 sight in the order of commits, not of ids, and some come back. Where order is kept there are no
 marks: behind one, the follower of a row that came into sight late would overtake it.
+
+Behind rows that are less urgent than others before them, what is urgent would wait for that: there
+each claim begins from the beginning, unless that takes long.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ Place: TypeAlias = tuple[int, int]
 """Priority and id of a row that a claim begins behind."""
 
 BEGINNING: Place = (-32768, 0)
+_LEAST_URGENT = 32767
 _AT_LEAST, _AT_MOST = 1.0, 30.0
 _FULL_SHARE = 0.002
 """How much of the time looks from the beginning may take while there is a backlog."""
@@ -29,10 +33,11 @@ class Mark:
     """How far the claims of one stream have come."""
 
     def __init__(self) -> None:
-        self._place, self._next_whole, self._is_slow = BEGINNING, 0.0, False
+        self._place, self._most_urgent = BEGINNING, _LEAST_URGENT
+        self._looked, self._took, self._found_all = float("-inf"), 0.0, True
 
     def start(self, now: float) -> Place:
-        if now >= self._next_whole:
+        if now >= self._looked + self._pause:
             self._place = BEGINNING
         return self._place
 
@@ -41,16 +46,27 @@ class Mark:
         is_whole = self._place == BEGINNING
         if items:
             self._place = (items[-1].priority, items[-1].id)
+            self._most_urgent = min(self._most_urgent, items[0].priority)
         if is_whole:
-            self._next_whole = ended + self._pause(ended - began, full=full)
+            self._looked, self._took, self._found_all = ended, ended - began, not full
         if full:
             return False
         if not self._is_slow:
             self._place = BEGINNING
         return is_whole or self._is_slow
 
-    def _pause(self, taken: float, *, full: bool) -> float:
-        self._is_slow = taken > _SLOW
-        if full:
-            return min(max(_AT_LEAST, taken / _FULL_SHARE), _AT_MOST)
-        return min(taken / _SLOW_SHARE, _AT_MOST) if self._is_slow else 0.0
+    def look_back(self, priority: int, id: int) -> None:
+        """This row came back: begin no later than at it."""
+        self._place = min(self._place, (priority, id - 1))
+
+    @property
+    def _is_slow(self) -> bool:
+        return self._took > _SLOW
+
+    @property
+    def _pause(self) -> float:
+        """Seconds between looks from the beginning."""
+        is_below = self._place[0] > self._most_urgent
+        if self._found_all or is_below:
+            return min(self._took / _SLOW_SHARE, _AT_MOST) if self._is_slow else 0.0
+        return min(max(_AT_LEAST, self._took / _FULL_SHARE), _AT_MOST)

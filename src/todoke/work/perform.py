@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -30,7 +31,7 @@ from todoke.work.conclude import Conclusions
 from todoke.work.deadline import Deadlines
 from todoke.work.handler import CallNext, Middleware
 from todoke.work.inject import Providers
-from todoke.work.settlement import HandedBack, Later, Settled, Settlement, Then
+from todoke.work.settlement import HandedBack, Later, Settlement, Then
 
 T = TypeVar("T")
 
@@ -86,12 +87,14 @@ class Performer:
         assert slot is not None  # noqa: S101
         interrupted = False
         self._deadlines.begin(slot, call.handler.timeout)
+        call.interrupt = partial(self._interrupt, call, slot)
         try:
             try:
                 if call.handler.session_parameter is not None:
                     return await self._rerun_async(call)
                 return await self._without_async_session(call)
             finally:
+                call.interrupt = None
                 interrupted = self._deadlines.end(slot)
         except LeaseLost:
             return Fenced(call.item)
@@ -101,7 +104,8 @@ class Performer:
             cancelled = isinstance(error, asyncio.CancelledError)
             if cancelled and slot.cancelling():  # this slot itself is to end
                 raise
-            told = _too_long(call) if cancelled and interrupted else _told(error, call)
+            ended = call.cancelled or _too_long(call)
+            told = ended if cancelled and interrupted else _told(error, call)
             return self._conclusions.settle_error(call.item, call.handler, told)
 
     # --- def ---------------------------------------------------------------------------------
@@ -129,7 +133,7 @@ class Performer:
                     return self._conclusions.settle(call.item, call.handler, outcome, then)
                 _still_open(transaction.is_active, call)
                 _finish(session, then)
-                _let_go_on(connection, call)
+                _settled_first(connection, call, outcome)
                 crash.point("handler.before_commit")
                 transaction.commit()
         crash.point("handler.after_commit")
@@ -177,7 +181,7 @@ class Performer:
                     return self._conclusions.settle(call.item, call.handler, outcome, then)
                 _still_open(transaction.is_active, call)
                 await session.run_sync(_finish, then)
-                await connection.run_sync(_let_go_on, call)
+                await connection.run_sync(_settled_first, call, outcome)
                 crash.point("handler.before_commit")
                 await transaction.commit()
         crash.point("handler.after_commit")
@@ -238,6 +242,15 @@ class Performer:
             return False
         call.started = self._database.clock.monotonic()
         return True
+
+    def _interrupt(self, call: Call, slot: asyncio.Task[Any]) -> None:
+        """From any thread; the slot may have gone on to another call meanwhile."""
+
+        def interrupt() -> None:
+            if call.interrupt is not None:
+                self._deadlines.interrupt(slot)
+
+        slot.get_loop().call_soon_threadsafe(interrupt)
 
     @contextmanager
     def _turn(self, call: Call) -> Iterator[None]:
@@ -305,10 +318,8 @@ def _finish(session: Session, then: Then | None) -> None:
         then(connection)
 
 
-def _let_go_on(connection: Connection, call: Call) -> None:
-    """A suspect's lane may be another worker's, so nobody else lifts the barrier at it."""
-    if call.item.alone and call.item.ordered:
-        call.settling.pass_on(connection, [call.item], Settled())
+def _settled_first(connection: Connection, call: Call, outcome: Done) -> None:
+    call.settling.settled_first(connection, call.owner, call.item, outcome.result)
 
 
 def _still_open(is_active: bool, call: Call) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -12,83 +12,86 @@ from todoke.work.call import Answer, Call, InOwnTransaction
 from todoke.work.destination import COUNTED, Destination
 from todoke.work.item import Failure, Item
 from todoke.work.settlement import Dead, HandedBack, Later, Processed
+from todoke.work.stream import DestinationOf
 
 _WHILE_OPEN = 1.0
 _MOST_RESTS = 10
+
+Parts = Sequence[Destination]
+"""All that a call needs room in: none, or its destination, or that and its queue's."""
 
 
 class Pressure:
     """Watches calls that go to destinations; used by the worker's thread."""
 
-    def __init__(self, destination_of: Callable[[str], Destination | None]) -> None:
-        self._look_up, self._known = destination_of, dict[str, Destination | None]()
+    def __init__(self, destination_of: DestinationOf) -> None:
+        self._look_up, self._known = destination_of, dict[tuple[str, str], Parts]()
         self._ended: Counter[tuple[Destination, UUID]] = Counter()
         self._unused: Counter[Destination] = Counter()
         self._unanswered: set[Destination] = set()
         self._open: set[Destination] = set()
         self._close: set[Destination] = set()
-        self._streams: dict[Destination, set[str]] = {}
 
-    def _destination_of(self, stream: str) -> Destination | None:
+    def _parts(self, source: str, stream: str) -> Parts:
         try:
-            return self._known[stream]
+            return self._known[source, stream]
         except KeyError:
-            return self._known.setdefault(stream, self._look_up(stream))
+            found = self._look_up(source, stream)
+            return self._known.setdefault((source, stream), found.parts if found else ())
+
+    def _parts_of(self, call: Call) -> Parts:
+        return self._parts(call.settling.table.source, call.item.stream)
 
     def watch(self, call: Call, *, probe: bool) -> None:
         """Hand the call back unbegun once its destination rests, unless it is to try that."""
-        destination = self._destination_of(call.item.stream)
-        if destination is not None:
-            self._streams.setdefault(destination, set()).add(call.item.stream)
+        parts = self._parts_of(call)
+        if parts:
             call.probe = probe
             if not probe:
-                call.withheld = lambda: destination.is_open
+                call.withheld = lambda: any(part.is_open for part in parts)
 
     def judge(self, call: Call, answer: Answer) -> Answer:
         """Note how the call went; while its destination rests, a failure costs no attempt."""
-        destination = self._destination_of(call.item.stream)
-        if destination is None:
+        parts = self._parts_of(call)
+        if not parts:
             return answer
         if isinstance(answer, HandedBack):
-            self.let_go(call.item, call.owner, probe=call.probe)
+            source = call.settling.table.source
+            self.let_go(source, call.item, call.owner, probe=call.probe)
             return answer
-        self._ended[destination, call.owner] += 1
+        self._ended.update((part, call.owner) for part in parts)
         if isinstance(answer, Later | Dead) and _counts(answer.failure):
-            return self._failed(call, destination, answer)
+            return self._failed(call, parts, answer)
         if not _is_success(answer):
-            self._unanswered |= {destination} if call.probe else set()
-        elif destination.succeeded():
-            self._close.add(destination)
+            self._unanswered.update(parts if call.probe else ())
+        else:
+            self._close.update(part for part in parts if part.succeeded())
         return answer
 
-    def let_go(self, item: Item, owner: UUID, *, probe: bool) -> None:
+    def let_go(self, source: str, item: Item, owner: UUID, *, probe: bool) -> None:
         """Give back the room of a row that was claimed and is not called."""
-        destination = self._destination_of(item.stream)
-        if destination is not None:
-            self._streams.setdefault(destination, set()).add(item.stream)
-            self._ended[destination, owner] += 1
-            self._unused[destination] += 1
-            self._unanswered |= {destination} if probe else set()
+        parts = self._parts(source, item.stream)
+        self._ended.update((part, owner) for part in parts)
+        self._unused.update(parts)
+        self._unanswered.update(parts if probe else ())
 
     def free_strays(
         self,
         connection: Connection,
         owner: UUID,
-        streams: Iterable[str],
-        in_hand: Callable[[str], int],
+        places: Iterable[tuple[str, str]],
+        in_hand: Iterable[Call],
     ) -> None:
         """A reply was lost, and with it perhaps slots that nobody here knows of."""
-        known: Counter[Destination] = Counter()
-        for stream in streams:
-            destination = self._destination_of(stream)
-            if destination is not None:
-                known[destination] += in_hand(stream)
-        for destination, calls in known.items():
+        calls = Counter(
+            part for call in in_hand if call.owner == owner for part in self._parts_of(call)
+        )
+        for part in {part for place in places for part in self._parts(*place)}:
             with connection.begin():
-                destination.trim(connection, owner, calls + self._ended[destination, owner])
+                part.trim(connection, owner, calls[part] + self._ended[part, owner])
 
-    def write(self, connection: Connection) -> set[str]:
-        """Write what was noted; answers the streams that may have room again."""
+    def write(self, connection: Connection) -> set[Destination]:
+        """Write what was noted; answers who may have room again."""
         if not (self._ended or self._open or self._close):
             return set()
         touched = {destination for destination, _ in self._ended} | self._close
@@ -106,16 +109,18 @@ class Pressure:
         self._ended.clear()
         self._unused.clear()
         self._unanswered, self._open, self._close = set(), set(), set()
-        return {stream for one in touched for stream in self._streams.get(one, ())}
+        return touched
 
-    def _failed(self, call: Call, destination: Destination, answer: Later | Dead) -> Answer:
-        if answer.failure is not None and destination.failed(answer.failure.error_class):
-            self._open.add(destination)
-        if not (destination.is_open or call.probe) or _is_final(answer):
+    def _failed(self, call: Call, parts: Parts, answer: Later | Dead) -> Answer:
+        if answer.failure is not None:
+            kind = answer.failure.error_class
+            self._open.update([part for part in parts if part.failed(kind)])
+        rests = any(part.is_open for part in parts)
+        if not (rests or call.probe) or _is_final(answer):
             return answer
         wait = answer.seconds if isinstance(answer, Later) else _WHILE_OPEN
         if call.probe:
-            wait = max(wait, _behind_the_others(call.item, destination))
+            wait = max(wait, _behind_the_others(call.item, parts))
         attempts = call.handler.retry.attempts
         return Later(call.item, wait, answer.failure, spared=True, of=attempts)
 
@@ -136,11 +141,11 @@ def _is_final(answer: Later | Dead) -> bool:
     return isinstance(answer, Dead) and answer.final
 
 
-def _behind_the_others(item: Item, destination: Destination) -> float:
+def _behind_the_others(item: Item, parts: Parts) -> float:
     """Seconds until a row that failed as the probe comes again: others try the destination first.
 
     It costs no attempt, so one that always fails would else be the probe for ever.
     """
-    breaker = destination.bounds.breaker
-    rest = breaker.rest.total_seconds() if breaker is not None else 0.0
+    breakers = [part.bounds.breaker for part in parts if part.bounds.breaker is not None]
+    rest = max((breaker.rest.total_seconds() for breaker in breakers), default=0.0)
     return rest * min(2 + item.spared, _MOST_RESTS)

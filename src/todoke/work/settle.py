@@ -64,6 +64,14 @@ class Fate(Protocol):
         ...
 
 
+class Witness(Protocol):
+    """Writes along what else belongs to settlements of a table, all of a group at once."""
+
+    def write(
+        self, connection: Connection, owner: UUID, settlements: Sequence[Settlement]
+    ) -> None: ...
+
+
 Bury: TypeAlias = Callable[[Connection, WorkTable, ColumnElement[bool], Item, Failure], bool]
 
 
@@ -88,9 +96,11 @@ class Settling:
         bury: Bury,
         holds: Holds,
         fate: Fate,
+        witness: Witness | None = None,
     ) -> None:
         self.table: WorkTable = table
         self.holds: Holds = holds
+        self.witness: Witness | None = witness
         self._bury, self._fate = bury, fate
         self._move = _Move(table, database)
         self._later = _later(table, database)
@@ -127,11 +137,15 @@ class Settling:
             if not written:
                 settled.fenced.append(settlement.item)
         self._keep_order(connection, settlements, settled, is_held)
+        if self.witness is not None:
+            fenced = {item.id for item in settled.fenced}
+            kept = [one for one in settlements if one.item.id not in fenced]
+            self.witness.write(connection, owner, kept)
         return settled
 
     def is_plain(self, settlements: Sequence[Settlement], is_held: Callable[[Item], bool]) -> bool:
         """All are processed, with nothing to write along: one statement moves them."""
-        return all(
+        return self.witness is None and all(
             type(one) is Processed
             and one.then is None
             and (one.item.lane == UNORDERED or not is_held(one.item))
@@ -173,6 +187,16 @@ class Settling:
         The row lock this takes keeps a second runner out until the transaction ends.
         """
         return bool(self._move.run(connection, owner, item.attempt, [item.id], None))
+
+    def settled_first(
+        self, connection: Connection, owner: UUID, item: Item, result: object
+    ) -> None:
+        """The handler has run: what else belongs to its settlement, before the commit."""
+        if item.alone and item.ordered:
+            # A suspect's lane may be another worker's, so nobody else lifts the barrier at it.
+            self.pass_on(connection, [item], Settled())
+        if self.witness is not None:
+            self.witness.write(connection, owner, [Processed(item, result=result)])
 
     def start(self, connection: Connection, owner: UUID, item: Item) -> bool:
         """Record that the handler is about to start, for those that ask after a crash."""

@@ -33,6 +33,9 @@ class Processed:
     note: str | None = None
     then: Then | None = None
     handled: bool = True
+    result: object = None
+    ends_well: bool = True
+    """What was to follow it may follow."""
 
 
 @dataclass(slots=True)

@@ -42,6 +42,11 @@ def strand_of(stream: str, aggregate: str, key: str, handler: str | None) -> int
     return int.from_bytes(digest, "big", signed=True)
 
 
+def strand_of_key(name: str, key: str) -> int:
+    """What a limit per key counts together: it keeps no order."""
+    return strand_of("", name, key, None)
+
+
 def lane_of(strand: int) -> int:
     return strand % LANES
 

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, TypeAlias
 from uuid import UUID
+
+from sqlalchemy import Connection
 
 from todoke.hint import FREE, parts_of
 from todoke.work.call import Call
 from todoke.work.claim import Claims
-from todoke.work.destination import Destination
+from todoke.work.destination import Destination, Outlet
 from todoke.work.item import Item
+from todoke.work.key_claim import KeyClaims
+from todoke.work.key_hands import KeyHands
+from todoke.work.key_slots import Readied
+from todoke.work.level import Levels
 from todoke.work.mark import Mark
 from todoke.work.settle import Settling
 from todoke.work.settlement import Settlement
 from todoke.work.strand import queue_of
 from todoke.work.strands import Strands
+
+DestinationOf: TypeAlias = Callable[[str, str], Outlet | None]
+"""Where the calls of a stream go, by source and stream."""
 
 
 class Router(Protocol):
@@ -36,9 +45,45 @@ class Source:
     router: Router
     strands: Strands
     has_destinations: bool = False
+    on_left: Callable[[Sequence[Item]], None] | None = None
+    """Told which rows are no longer in hand, once that is written."""
+    by_key: KeyClaims | None = None
+    """For streams whose keys are counted, where there are such."""
 
     def __post_init__(self) -> None:
         self.name: str = self.settling.table.source
+        self.keys: KeyHands | None = None if self.by_key is None else KeyHands(self.by_key.keys)
+
+    def counting(self, stream: str) -> KeyClaims | None:
+        """What to claim with from a stream whose keys are counted; None for the others."""
+        counts = self.by_key is not None and self.by_key.limit_of(stream) is not None
+        return self.by_key if counts else None
+
+    def take_suspect(self, connection: Connection, owner: UUID, stream: str) -> list[Item]:
+        """One row that was in a process when it died, to be run with no other beside it."""
+        by_key = self.counting(stream)
+        if by_key is None or self.keys is None:
+            return self.claims.take_suspect(connection, owner, stream)
+        items = by_key.take_suspect(connection, owner, stream)
+        self.keys.take(owner, items)
+        return items
+
+    def suspect_has_room(self, connection: Connection, stream: str) -> bool:
+        """The key of some suspect there has a slot left, as far as keys are counted."""
+        by_key = self.counting(stream)
+        return by_key is None or by_key.has_room_for_suspect(connection, stream)
+
+    def let_go(self, owner: UUID, items: Sequence[Item]) -> None:
+        """These are no longer in hand, and that is written: the slots of their keys are free."""
+        if self.keys is not None:
+            self.keys.let_go(owner, items)
+        if self.on_left is not None:
+            self.on_left(items)
+
+    def doubt(self, owner: UUID) -> None:
+        """A reply was lost: there may be slots of keys that nobody here knows of."""
+        if self.keys is not None:
+            self.keys.doubt(owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +106,16 @@ class Tap:
     source: Source
     stream: str
     ordered: bool
-    destination: Destination | None = None
+    destination: Outlet | None = None
     next_claim: float = 0.0
     pause: float = 0.0
     yielding: int = 0
     dry_lanes: int = 0
     turn: int = 0
+    crowded: bool = False
+    """The last claim took rows of full keys out of the way, and there may be more of them."""
     mark: Mark = field(default_factory=Mark)
+    levels: Levels = field(default_factory=Levels)
     rung: set[int] = field(default_factory=set)
     """Lanes that something new was said to be in."""
 
@@ -97,8 +145,14 @@ class Tap:
         """Look again later: at once often, then ever more rarely, where nobody rings."""
         shortest = pace.shortest_poll or pace.poll
         self.pause = min(pace.poll, max(shortest, self.pause * 2))
-        self.next_claim = now + self.pause
+        self.set_aside(now + self.pause)
+
+    def set_aside(self, until: float) -> None:
+        """Nothing is half way any more: all lanes have their turn then."""
+        self.next_claim = until
         self.yielding = self.dry_lanes = 0
+        self.crowded = False
+        self.rung.clear()
 
     def has_yielded(self) -> None:
         self.pause = 0.0
@@ -107,9 +161,7 @@ class Tap:
 class Taps:
     """All that this process claims from; streams that turn up later are added."""
 
-    def __init__(
-        self, sources: Iterable[Source], destination_of: Callable[[str], Destination | None]
-    ) -> None:
+    def __init__(self, sources: Iterable[Source], destination_of: DestinationOf) -> None:
         self._sources, self._destination_of = tuple(sources), destination_of
         self._by_stream: dict[str, list[Tap]] = {}
         self._turn = 0
@@ -123,10 +175,10 @@ class Taps:
 
     def add(self, stream: str) -> None:
         if stream not in self._by_stream:
-            destination = self._destination_of(stream)
             self._by_stream[stream] = [
                 Tap(source, stream, ordered, destination)
                 for source in self._sources
+                for destination in [self._destination_of(source.name, stream)]
                 if destination is None or source.has_destinations
                 for ordered in (True, False)
             ]
@@ -153,15 +205,28 @@ class Taps:
         for tap in self._by_stream.get(stream, ()):
             tap.next_claim = 0.0
 
-    def half_way(self) -> list[Tap]:
-        """Those whose lanes have not all had their turn yet."""
-        return [tap for taps in self._by_stream.values() for tap in taps if tap.dry_lanes]
+    def wake_for(self, parts: Collection[Destination]) -> None:
+        """Claim at the next tick wherever one of these has to have room."""
+        for tap in (tap for taps in self._by_stream.values() for tap in taps):
+            if tap.destination is not None and any(one in parts for one in tap.destination.parts):
+                tap.next_claim = 0.0
 
-    def next_claim(self) -> float:
-        return min(
-            (tap.next_claim for taps in self._by_stream.values() for tap in taps),
-            default=float("inf"),
-        )
+    def came_back(self, source: Source, row: Readied) -> None:
+        """Claim at the next tick where this row is, and no later than at it."""
+        for tap in self._by_stream.get(row.stream, ()):
+            if tap.source is source and not tap.ordered:
+                tap.next_claim = 0.0
+                tap.mark.look_back(row.priority, row.id)
+
+    def half_way(self) -> list[Tap]:
+        """Those whose lanes have not all had their turn yet, or with full keys in the way."""
+        taps = (tap for taps in self._by_stream.values() for tap in taps)
+        return [tap for tap in taps if tap.dry_lanes or tap.crowded]
+
+    def next_claim(self, now: float) -> float:
+        """When the next falls due; those that are due already wait for room."""
+        taps = (tap for taps in self._by_stream.values() for tap in taps)
+        return min((tap.next_claim for tap in taps if tap.next_claim > now), default=float("inf"))
 
 
 class Hands:

@@ -119,7 +119,8 @@ class Worker:
         for call in calls:
             self._drop(call)
             if call.started is None:
-                self._pressure.let_go(call.item, call.owner, probe=call.probe)
+                source = self._source_of(call).name
+                self._pressure.let_go(source, call.item, call.owner, probe=call.probe)
             self._leave(call, _returned(call))
 
     # --- claiming ----------------------------------------------------------------------------
@@ -162,8 +163,9 @@ class Worker:
             known = in_hand | self._unsettled.ids(source.name)
             freed = source.claims.free_strays(connection, self._intake.unsure_of, known)
             self._counts["handed_back"] += freed
-        unsure_of, streams = self._intake.unsure_of, self._intake.streams
-        self._pressure.free_strays(connection, unsure_of, streams, self._hands.all)
+            source.doubt(self._intake.unsure_of)
+        unsure_of, places = self._intake.unsure_of, self._intake.places
+        self._pressure.free_strays(connection, unsure_of, places, self._hands.calls())
         self._intake.unsure_of = None
 
     def _take_in(
@@ -187,7 +189,8 @@ class Worker:
             raise
         finally:
             for item in (*beyond, *items[admitted:]):
-                self._pressure.let_go(item, owner, probe=self._takes_probe(source, item))
+                probe = self._takes_probe(source, item)
+                self._pressure.let_go(source.name, item, owner, probe=probe)
         self._start()
 
     def _admit(self, source: Source, item: Item, owner: UUID) -> None:
@@ -220,7 +223,8 @@ class Worker:
         if isinstance(prepared, Call):
             self._pressure.watch(prepared, probe=self._takes_probe(source, item))
         else:
-            self._pressure.let_go(item, owner, probe=self._takes_probe(source, item))
+            probe = self._takes_probe(source, item)
+            self._pressure.let_go(source.name, item, owner, probe=probe)
         return prepared
 
     def _takes_probe(self, source: Source, item: Item) -> bool:
@@ -244,6 +248,8 @@ class Worker:
     def _accept(self, call: Call, answer: Answer) -> None:
         answer = self._pressure.judge(call, answer)
         source = self._source_of(call)
+        if isinstance(answer, InOwnTransaction | Fenced):
+            source.let_go(call.owner, [answer.item])
         match answer:
             case InOwnTransaction(item):
                 self._counts["processed"] += 1
@@ -265,7 +271,8 @@ class Worker:
         for source in self._sources:
             if source.strands.pass_on(connection):
                 self.wake()
-        self._intake.wake_streams(self._pressure.write(connection))
+        self._intake.wake_for(self._pressure.write(connection))
+        self._intake.free_keys(connection)
         self._start()
 
     def _complete(self, group: Group) -> None:
@@ -281,6 +288,7 @@ class Worker:
     def _note_settled(self, group: Group) -> None:
         source, settled = group.source, group.settled
         self._count(settled)
+        source.let_go(group.owner, [one.item for one in group.settlements])
         source.strands.note(settled)
         if settled.barriers or any(getattr(one, "then", None) for one in group.settlements):
             self.wake()
@@ -319,7 +327,8 @@ class Worker:
     def _forget(self, source: Source, entry: Entry) -> None:
         if isinstance(entry.prepared, Call):
             self._hands.drop(source, entry.prepared)
-            self._pressure.let_go(entry.item, entry.owner, probe=entry.prepared.probe)
+            probe = entry.prepared.probe
+            self._pressure.let_go(source.name, entry.item, entry.owner, probe=probe)
 
     def _count(self, settled: Settled) -> None:
         self._counts["processed"] += settled.processed

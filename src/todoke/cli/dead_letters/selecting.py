@@ -10,7 +10,7 @@ import typer
 from todoke.dead_letters.letter import Selection, where
 from todoke.errors import InvalidOption
 
-Source = Annotated[str | None, typer.Option(help="Where it died: event or delivery.")]
+Source = Annotated[str | None, typer.Option(help="Where it died: event, delivery or job.")]
 Name = Annotated[str | None, typer.Option(help="The handler's name, or the event's type.")]
 Code = Annotated[str | None, typer.Option(help="The error's code, such as SMTP_451.")]
 ErrorClass = Annotated[str | None, typer.Option(help="permanent, transient, business or timeout.")]

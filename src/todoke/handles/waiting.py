@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine, event
 from sqlalchemy.orm import Session, SessionTransaction
 
 from todoke.handles import connection as connections
 from todoke.handles.session import check, connection_of
-from todoke.outbox.publish import Outbox
-from todoke.outbox.row import Row
+from todoke.work.row import Row
+
+if TYPE_CHECKING:
+    from todoke.handles.give import Writer
 
 _WAITING = "todoke_waiting"
 _COMMITTING = "todoke_committing"
 
 
-def keep(outbox: Outbox, session: Session, rows: list[Row], engine: Engine, call: str) -> None:
+def keep(writer: Writer, session: Session, rows: list[Row], engine: Engine, call: str) -> None:
     """A Session keeps rows until its commit, like `session.add`."""
-    check(session, outbox.table.live, engine, call)
+    check(session, writer.table.live, engine, call)
     if not rows:
         return
     if session.get_transaction() is None:
         session.begin()
-    waiting = _Waiting(outbox, rows, _innermost(session))
+    waiting = _Waiting(writer, rows, _innermost(session))
     session.info.setdefault(_WAITING, []).append(waiting)
     if _COMMITTING in session.info:
-        # Published by a hook of the commit itself: nobody comes by again to write it.
+        # Given by a hook of the commit itself: nobody comes by again to write it.
         _write_all(session, [waiting])
 
 
@@ -34,7 +37,7 @@ def keep(outbox: Outbox, session: Session, rows: list[Row], engine: Engine, call
 class _Waiting:
     """Rows that a Session will write: where they were published, and where they were written."""
 
-    outbox: Outbox
+    writer: Writer
     rows: list[Row]
     published_in: SessionTransaction
     written_in: SessionTransaction | None = None
@@ -52,11 +55,11 @@ def _write_waiting(session: Session) -> None:
 
 def _write_all(session: Session, waiting: list[_Waiting]) -> None:
     here = _innermost(session)
-    for outbox in dict.fromkeys(one.outbox for one in waiting):
-        mine = [one for one in waiting if one.outbox is outbox]
-        connection = connection_of(session, outbox.table.live)
-        connections.check(outbox.database, connection, connection.engine, "publish")
-        outbox.write(connection, [row for one in mine for row in one.rows])
+    for writer in dict.fromkeys(one.writer for one in waiting):
+        mine = [one for one in waiting if one.writer is writer]
+        connection = connection_of(session, writer.table.live)
+        connections.check(writer.database, connection, connection.engine, "publish")
+        writer.write(connection, [row for one in mine for row in one.rows])
         for one in mine:
             one.written_in = here
 

@@ -1,19 +1,15 @@
-"""Events as rows of the outbox, and the statements that write them."""
+"""New rows of a work table, and the statements that write them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import insert, select
 
 from todoke.database import Database
-from todoke.message import Event
-from todoke.work.item import LATER, READY
-from todoke.work.strand import stream_name
 from todoke.work.table import WorkTable
 from todoke.writing import Ask, Copy, Execute, Writing
 
@@ -22,7 +18,7 @@ _MANY = 16
 
 
 class Row(NamedTuple):
-    """One event: what it has in common with others of its class, and what is its own."""
+    """One piece of new work: what it has in common with others of its kind, and what is its own."""
 
     shared: Mapping[str, Any]
     delay: float
@@ -44,25 +40,6 @@ class Row(NamedTuple):
 
 _FIRST_OWN = Row._fields.index("message_id")
 _OWN = Row._fields[_FIRST_OWN:]
-
-
-@lru_cache(maxsize=1024)
-def shared(kind: type[Event], context: str, *, delayed: bool) -> Mapping[str, Any]:
-    """The same object for all events of a class, by which they are known to be alike.
-
-    A delayed event gives up its place: followers do not wait until it is due.
-    """
-    declared = kind.declared
-    return {
-        "context": context,
-        "stream": stream_name(context),
-        "type": declared.type,
-        "version": declared.version,
-        "aggregate": declared.aggregate or declared.type,
-        "ordered": declared.ordered and not delayed,
-        "followers": declared.followers,
-        "state": LATER if delayed else READY,
-    }
 
 
 class Inserts:

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from sqlalchemy import Connection, Engine, RootTransaction, event
 
-from todoke.outbox.row import Row
 from todoke.telemetry import Label, Tally
+from todoke.work.row import Row
 
 
 class _Part(NamedTuple):

@@ -1,0 +1,1 @@
+"""Jobs: work for later, with an argument; once, on a schedule, in chains and batches."""

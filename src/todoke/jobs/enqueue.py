@@ -1,0 +1,260 @@
+"""Enqueueing: jobs become rows in the caller's transaction.
+
+As with events: on a Session the rows wait for the commit, on a connection they are written at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Engine, insert
+
+from todoke import codec, crash
+from todoke.bell import Bell, Hints
+from todoke.clock import Clock
+from todoke.database import Database
+from todoke.databases import schema
+from todoke.duration import Duration, duration
+from todoke.errors import InvalidOption
+from todoke.handles.enqueued import Enqueued
+from todoke.handles.give import Handles
+from todoke.handles.promise import Promised
+from todoke.hint import hint_of
+from todoke.identity import Identities
+from todoke.jobs.handler import JobHandler
+from todoke.jobs.job import ABSENT, BatchRef, Call, Job, JobRef, Plan
+from todoke.jobs.row import JobRow, Spec, row_of
+from todoke.jobs.table import JobTables
+from todoke.jobs.ties import NONE, Ties
+from todoke.jobs.unique import Unique, unique_of
+from todoke.jobs.unique_keys import UniqueKeys
+from todoke.telemetry import Tally
+from todoke.work.row import Inserts, Row
+from todoke.work.strand import strand_of_key
+from todoke.work.table import WorkTable
+from todoke.writing import Execute, Writing, perform_on, run
+
+Ring = Callable[[Connection, Collection[str]], None]
+MOST_PRIORITY = 100
+
+
+class JobWriter:
+    """Writes rows of jobs: keys and batches first, then the jobs themselves."""
+
+    def __init__(self, tables: JobTables, database: Database, ring: Ring, tally: Tally) -> None:
+        self.table: WorkTable = tables.work
+        self.database: Database = database
+        self.enqueued: Enqueued = Enqueued(tally)
+        self.keys: UniqueKeys = UniqueKeys(tables.unique_keys, tables.work.live, database)
+        self._ring, self._inserts = ring, Inserts(tables.work, database)
+        self._open = insert(tables.batches).values(created_at=database.now)
+
+    def write(self, connection: Connection, rows: Sequence[Row]) -> None:
+        copier = self.database.copier(connection)
+        writing = self.writing(rows, copies=copier is not None)
+        with schema.needed(self.database):
+            hints = run(writing, perform_on(connection, copier))
+        self.enqueued.with_commit(connection, rows)
+        if hints:
+            self._ring(connection, hints)
+
+    def writing(self, rows: Sequence[Any], copies: bool) -> Writing[Hints]:
+        crash.point("enqueue.before_insert")
+        fresh: list[Row] = []
+        for row in rows:
+            if isinstance(row, JobRow) and row.opens is not None:
+                yield Execute(self._open, row.opens)
+            wants_key = isinstance(row, JobRow) and row.unique is not None
+            if not wants_key or (yield from self.keys.claiming(row)):
+                fresh.append(row)
+        yield from self._inserts.writing(fresh, copies=copies)
+        crash.point("enqueue.after_insert")
+        streams = {row.shared["stream"] for row in fresh if not row.delay}
+        return frozenset(hint_of(self.table.source, stream, -1) for stream in streams)
+
+
+class Enqueuing:
+    """Makes rows of jobs and hands them to the caller's transaction."""
+
+    def __init__(
+        self,
+        writer: JobWriter,
+        identities: Identities,
+        handlers: Callable[[], Mapping[str, JobHandler]],
+        engine: Callable[[], Engine],
+        bell: Callable[[], Bell],
+        *,
+        max_bytes: int,
+    ) -> None:
+        self.writer: JobWriter = writer
+        self._identities, self._handlers, self._max_bytes = identities, handlers, max_bytes
+        self._handles = Handles(writer, engine, bell)
+        self._clock: Clock = writer.database.clock
+
+    def one(
+        self,
+        tx: Any,
+        job: Job[Any, Any],
+        argument: Any = ABSENT,
+        *,
+        delay: Duration | datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        unique: str | Unique | None = None,
+    ) -> Any:
+        spec = self.spec(job, argument, delay=delay, priority=priority, queue=queue)
+        wish = unique_of(unique)
+        held = wish is not None and wish.within is None
+        row = row_of(spec, self._identities.draw(), Ties(unique=True) if held else NONE)
+        ref: JobRef[Any] = JobRef(row.message_id, job.name, wish.key if wish else None)
+        row.unique, row.ref = wish, ref
+        return self._give(tx, [row], ref, f"enqueue({job.name})")
+
+    def many(
+        self,
+        tx: Any,
+        job: Job[Any, Any],
+        arguments: Iterable[Any],
+        *,
+        delay: Duration | datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+    ) -> Any:
+        if isinstance(arguments, str | bytes | Mapping):
+            name = type(arguments).__name__
+            raise InvalidOption(
+                f"{job.name}.enqueue_all", name, "it takes many. Write [argument], or `enqueue`."
+            )
+        specs = [
+            self.spec(job, argument, delay=delay, priority=priority, queue=queue)
+            for argument in arguments
+        ]
+        ids = self._identities.draw_many(len(specs)) if specs else []
+        rows: list[Row] = [row_of(spec, id) for spec, id in zip(specs, ids, strict=True)]
+        refs: list[JobRef[Any]] = [JobRef(id, job.name) for id in ids]
+        return self._give(tx, rows, refs, f"enqueue_all({job.name})")
+
+    def plan(self, tx: Any, plan: Plan | Call[Any], context: str) -> Any:
+        """Enqueue a chain or a batch."""
+        if isinstance(plan, Call):
+            plan = Plan("chain", (plan,))
+        if not isinstance(plan, Plan):
+            raise InvalidOption("enqueue", type(plan).__name__, "pass chain(…) or batch(…).")
+        rows = self._chain(plan) if plan.kind == "chain" else self._batch(plan, context)
+        refs = tuple(JobRef[Any](row.message_id, row.shared["handler"]) for row in rows)
+        opens = rows[0].opens if rows else None
+        id = opens["id"] if opens else (refs[0].id if refs else self._identities.draw())
+        return self._give(tx, list(rows), BatchRef(id, refs), f"enqueue({plan.kind})")
+
+    def spec(
+        self,
+        job: Job[Any, Any],
+        argument: Any,
+        *,
+        delay: Duration | datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+    ) -> Spec:
+        """All that the row will need; refuses what could not run."""
+        handler = self._handler(job)
+        body = handler.body(argument, self._max_bytes)
+        key = handler.key_of(argument)
+        return Spec(
+            job.name,
+            handler.context,
+            handler.stream_in(_queue(queue, job.name)),
+            -_priority(handler.priority if priority is None else priority, job.name),
+            body,
+            wait_of(delay, self._clock),
+            key,
+            0 if key is None else strand_of_key(job.name, key),
+        )
+
+    def _chain(self, plan: Plan) -> list[JobRow]:
+        if not plan.calls:
+            raise InvalidOption("chain", "()", "name at least one call: chain(job.bind(1)).")
+        first, *rest = map(self._spec_of, plan.calls)
+        ties = Ties(then=tuple(spec.told() for spec in rest))
+        return [row_of(first, self._identities.draw(), ties)]
+
+    def _batch(self, plan: Plan, context: str) -> list[JobRow]:
+        specs = [self._spec_of(call) for call in plan.calls]
+        then = None if plan.then is None else self._spec_of(plan.then)
+        failed = None if plan.failed is None else self._spec_of(plan.failed)
+        if not specs:
+            return [] if then is None else [row_of(then, self._identities.draw())]
+        id = self._identities.draw()
+        drawn = self._identities.draw_many(len(specs))
+        rows = [row_of(spec, one, Ties(batch=id)) for spec, one in zip(specs, drawn, strict=True)]
+        rows[0].opens = {
+            "id": id,
+            "context": context,
+            "name": plan.name,
+            "total": len(specs),
+            "pending": len(specs),
+            "then_job": _text(then),
+            "failed_job": _text(failed),
+        }
+        return rows
+
+    def _spec_of(self, call: Call[Any]) -> Spec:
+        if not isinstance(call, Call):
+            raise InvalidOption("enqueue", type(call).__name__, "write job.bind(argument).")
+        return self.spec(
+            call.job,
+            call.argument,
+            delay=call.delay,
+            priority=call.priority,
+            queue=call.queue,
+        )
+
+    def _handler(self, job: Job[Any, Any]) -> JobHandler:
+        found = self._handlers().get(job.name)
+        if found is None:
+            raise InvalidOption("enqueue", job.name, "its context is not in this application.")
+        return found
+
+    def _give(self, tx: Any, rows: list[Any], answer: Any, call: str) -> Any:
+        writing = self._handles.give(tx, rows, call)
+        return answer if writing is None else _answer_after(writing, answer)
+
+
+async def _answer_after(write: Promised[object], answer: Any) -> Any:
+    await write()
+    return answer
+
+
+def wait_of(delay: Duration | datetime | None, clock: Clock) -> float:
+    """Seconds from now."""
+    if delay is None:
+        return 0.0
+    if isinstance(delay, datetime):
+        if delay.tzinfo is None:
+            raise InvalidOption(
+                "delay", str(delay), "a time without a zone. Use datetime.now(UTC)."
+            )
+        return max(0.0, (delay - clock.now()) / timedelta(seconds=1))
+    return duration(delay, "delay").total_seconds()
+
+
+def _priority(priority: int, job: str) -> int:
+    whole = isinstance(priority, int) and not isinstance(priority, bool)
+    if not whole or abs(priority) > MOST_PRIORITY:
+        raise InvalidOption(
+            f"{job}: priority", priority, f"a whole number, -{MOST_PRIORITY} to {MOST_PRIORITY}."
+        )
+    return priority
+
+
+def _queue(queue: str | None, job: str) -> str | None:
+    if queue is not None and (
+        not isinstance(queue, str) or not queue or "/" in queue or len(queue) > 100
+    ):
+        raise InvalidOption(f"{job}: queue", queue, 'a name without "/", such as "files".')
+    return queue
+
+
+def _text(spec: Spec | None) -> str | None:
+    return None if spec is None else codec.dump(spec.told())

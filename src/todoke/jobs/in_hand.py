@@ -1,0 +1,66 @@
+"""Runs that are in this process's hands."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from todoke.clock import Clock
+from todoke.jobs.run import Run
+from todoke.jobs.ties import Ties
+from todoke.work.call import Call
+from todoke.work.item import Item
+
+
+@dataclass(slots=True, eq=False)
+class RunInHand:
+    """One call of a job: when it came, and what was written of it."""
+
+    call: Call
+    ties: Ties
+    id: UUID
+    came: float
+    noted: bool = False
+    """A row says that it runs."""
+    changes: int = 0
+    """How much of what it told is in that row."""
+    ended: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held by who writes its row."""
+
+    @property
+    def run(self) -> Run | None:
+        """What it has told, where it was asked for at all."""
+        told = self.call.described
+        return told if isinstance(told, Run) else None
+
+    def at(self, monotonic: float) -> datetime:
+        """A moment by the database's time: counted from that of its claim."""
+        return self.call.item.claimed_at + timedelta(seconds=monotonic - self.came)
+
+
+class RunsInHand:
+    """By row; the worker's thread adds and removes, the reporter reads."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock: Clock = clock
+        self._runs: dict[int, RunInHand] = {}
+
+    def take(self, call: Call, ties: Ties, id: UUID) -> RunInHand:
+        run = RunInHand(call, ties, id, self.clock.monotonic())
+        self._runs[call.item.id] = run
+        return run
+
+    def find(self, item: Item) -> RunInHand | None:
+        """The run of this very attempt."""
+        run = self._runs.get(item.id)
+        return run if run is not None and run.call.item.attempt == item.attempt else None
+
+    def leave(self, item: Item) -> None:
+        if self.find(item) is not None:
+            del self._runs[item.id]
+
+    def all(self) -> list[RunInHand]:
+        return list(self._runs.values())

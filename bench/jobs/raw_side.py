@@ -1,7 +1,7 @@
 """The raw loops over todoke's tables of jobs, on a bare driver: the yardstick.
 
-They write what todoke does, history and run of each job, in as few statements as can be, and leave
-out what a worker needs beyond that: leases, retries, deadlines, limits, what follows a job.
+They write what todoke does, a settled row that tells of its run, in as few statements as can be,
+and leave out what a worker needs beyond that: leases, retries, deadlines, limits, what follows.
 """
 
 from __future__ import annotations
@@ -37,13 +37,12 @@ class RawJobs(Raw):
         self.ids: Identities = app.identities
         self.row: Row = row_of(app.enqueuing.spec(work, Order(order_id=0)), self.ids.draw()).values
         names = _tables(wish["url"], app.jobs_table, self.row)
-        self._runs: str = app.job_room.tables.runs.fullname
         app.close()
         super().__init__(wish, names)
-        self._settle = _settle(names, self._runs)
+        self._settle = _settle(names)
 
     def settle(self, ids: Sequence[int]) -> None:
-        told = {"owner": self.owner, "ids": list(ids), "runs": self.ids.draw_many(len(ids))}
+        told = {"owner": self.owner, "ids": list(ids)}
         self._run(self._settle, told).fetchall()
 
     def enqueue(self, order: Order) -> None:
@@ -69,19 +68,14 @@ def _tables(url: str, jobs: Any, row: Row) -> Tables:
     return replace(named, row=row, columns=columns)
 
 
-def _settle(tables: Tables, runs: str) -> str:
+def _settle(tables: Tables) -> str:
     return f"""
     WITH gone AS (
         DELETE FROM {tables.live} WHERE id = ANY(%(ids)s) AND owner = %(owner)s AND attempt = 1
-     RETURNING {tables.carried}, claimed_at
-    ), ran AS (
-        INSERT INTO {runs} (id, job_id, context, job, env, attempt, status, worker, worker_name,
-               started_at, finished_at)
-        SELECT drawn.run, message_id, context, handler, 'dev', attempt, 'SUCCEEDED', owner, 'raw',
-               claimed_at, clock_timestamp()
-          FROM gone JOIN unnest(%(ids)s::bigint[], %(runs)s::uuid[]) AS drawn (id, run) USING (id))
-    INSERT INTO {tables.history} ({tables.carried}, note, settled_at)
-    SELECT {tables.carried}, NULL, clock_timestamp() FROM gone RETURNING id"""
+     RETURNING {tables.carried}, claimed_at)
+    INSERT INTO {tables.history} ({tables.carried}, claimed_at, note, env, worker_name, settled_at)
+    SELECT {tables.carried}, claimed_at, NULL, 'dev', 'raw', clock_timestamp() FROM gone
+    RETURNING id"""
 
 
 def enqueue(wish: Wish) -> None:

@@ -107,6 +107,7 @@ def job_handler_of(app: Todoke, context: Context, job: Job[Any, Any]) -> JobHand
         aliases=tuple(options["aliases"]),
         priority=options["priority"],
         keep_successes=_kept(options["keep_successes"], app.settings, owner),
+        keeps_rows=bool(options["keep_successes"]),
         enabled=app.settings.job_enabled(job.name),
         run_parameter=run_parameter,
     )

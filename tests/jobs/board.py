@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Row, Table, func, select
+from sqlalchemy import Column, MetaData, Row, Select, Table, func, select
 
 from todoke import Todoke
 
@@ -15,9 +15,17 @@ def runs(app: Todoke) -> list[tuple[str, str, int]]:
 
 
 def run_rows(app: Todoke) -> list[Row[Any]]:
-    table = app.job_room.tables.runs
+    """Of all runs, as people see them."""
     with app.engine.connect() as connection:
-        return list(connection.execute(select(table).order_by(table.c.id)))
+        return list(connection.execute(run_history(app)))
+
+
+def run_history(app: Todoke) -> Select[Any]:
+    """The view, by which runs with a row of their own and those without are seen alike."""
+    name, own = f"{app.database.prefix}job_run_history", app.job_room.tables.runs
+    columns = [Column(one.name, one.type) for one in own.c]
+    view = Table(name, MetaData(), *columns, schema=app.database.schema)
+    return select(view).order_by(func.coalesce(view.c.started_at, view.c.finished_at), view.c.id)
 
 
 def count(app: Todoke, table: Table) -> int:

@@ -108,7 +108,7 @@ def test_a_run_that_is_lost_with_its_worker_has_failed(migrated_url: str) -> Non
     with application(migrated_url) as app:
         table = app.job_room.tables.runs
 
-        @app.job()
+        @app.job(keep_successes=1)
         def job() -> None: ...
 
         with app.session() as session:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
+from tests.jobs.board import run_rows
 from todoke import Todoke
 from todoke.job_runtime import scheduler_of
 from todoke.jobs.scheduler import Scheduler
@@ -58,9 +59,7 @@ def living_jobs(app: Todoke) -> list[Row[Any]]:
 
 
 def runs(app: Todoke) -> list[Row[Any]]:
-    table = app.job_room.tables.runs
-    with app.engine.connect() as connection:
-        return list(connection.execute(select(table).order_by(table.c.id)))
+    return run_rows(app)
 
 
 def accounted(app: Todoke, name: str) -> datetime:

@@ -8,7 +8,7 @@ batch to nothing enqueues what follows it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from todoke.jobs.history import FAILED, SKIPPED, SUCCEEDED, RunHistory, metrics_
 from todoke.jobs.in_hand import RunInHand, RunsInHand
 from todoke.jobs.row import JobRow, Spec, row_of
 from todoke.jobs.table import JobTables
-from todoke.jobs.ties import Ties, ties_of
+from todoke.jobs.ties import NONE, Ties, ties_of
 from todoke.telemetry import log, masked
 from todoke.work.item import Failure, Item
 from todoke.work.settlement import Dead, Later, Processed, Settlement
@@ -126,6 +126,21 @@ class Aftermath:
         self._history, self._endings, self._in_hand = history, endings, in_hand
         self._identities, self._handlers = identities, handlers
         self._worker_name, self._max_bytes = worker_name[:255], max_bytes
+        self.stamp: Mapping[str, str] = {"env": history.env, "worker_name": self._worker_name}
+
+    def is_silent(self, one: Processed) -> bool:
+        """A plain success: when it was claimed and settled tells when it ran."""
+        if one.note is not None or one.result is not None or not one.ends_well:
+            return False
+        run = self._in_hand.find(one.item)
+        if run is None or run.run is not None or run.ties is not NONE or not run.began_at_once:
+            return False
+        handler = run.call.handler
+        if not isinstance(handler, JobHandler) or handler.keeps_rows:
+            return False
+        with run.lock:
+            run.ended = True
+            return not run.noted
 
     def write(self, connection: Connection, owner: UUID, settlements: Sequence[Settlement]) -> None:
         ids = iter(self._identities.draw_many(len(settlements)) if settlements else ())
@@ -144,8 +159,6 @@ class Aftermath:
                     worked.append(one.item.message_id)
             elif not _is_attempt(one) and (run is None or not run.noted):
                 continue
-            if self._is_told_by_history(one, run):
-                continue
             row = self._row(one, run, owner, drawn)
             if run is None or not run.noted or not self._history.change(connection, row):
                 fresh.append(row)
@@ -159,14 +172,6 @@ class Aftermath:
         """In the transaction that buries a job."""
         ended = [(item, ties_of(item.headers))]
         self._endings.write(connection, ended, succeeded=False, worked=[item.message_id])
-
-    def _is_told_by_history(self, one: Settlement, run: RunInHand | None) -> bool:
-        """Of a job whose successes are not kept, the settled row is all there is to tell."""
-        if not isinstance(one, Processed) or one.note is not None or one.result is not None:
-            return False
-        handler = None if run is None else run.call.handler
-        keeps = not isinstance(handler, JobHandler) or handler.keep_successes > 0
-        return not keeps and run is not None and not run.noted
 
     def _row(
         self, one: Settlement, run: RunInHand | None, owner: UUID, drawn: UUID

@@ -27,6 +27,8 @@ class JobHandler(Handler):
     aliases: tuple[str, ...] = field(default=(), kw_only=True)
     priority: int = field(default=0, kw_only=True)
     keep_successes: int = field(default=100, kw_only=True)
+    keeps_rows: bool = field(default=False, kw_only=True)
+    """Each success has a row of its own: somebody wants the last so many, however old."""
     enabled: bool = field(default=True, kw_only=True)
     run_parameter: str | None = field(default=None, kw_only=True)
 

@@ -1,4 +1,8 @@
-"""The history of runs: one row for each attempt, written with its settlement."""
+"""The history of runs, written with their settlements.
+
+A success that has nothing to tell but when, where and by whom is told by its settled row. Every
+other attempt has a row of its own.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +55,7 @@ class RunHistory:
 
     def __init__(self, runs: Table, database: Database, env: str) -> None:
         self.table: Table = runs
-        self._database, self._env = database, env[:100]
+        self._database, self.env = database, env[:100]
         self._insert = insert(runs)
         told = [name for name in FIELDS if name not in _FIXED]
         this = runs.c.id == bindparam("of_id", type_=UNIQUE_ID)
@@ -77,10 +81,10 @@ class RunHistory:
         """Rows of runs that nobody was told of before."""
         copier = self._database.copier(connection) if len(rows) >= _MANY else None
         if copier is not None:
-            shared = {"env": self._env}
+            shared = {"env": self.env}
             copier(connection, Copy(self.table, _OWN, [(shared, _values(row)) for row in rows]))
         elif rows:
-            empty = {**dict.fromkeys(FIELDS), "env": self._env}
+            empty = {**dict.fromkeys(FIELDS), "env": self.env}
             connection.execute(self._insert, [empty | dict(row) for row in rows])
 
     def change(self, connection: Connection, row: Mapping[str, Any]) -> bool:

@@ -13,6 +13,9 @@ from todoke.jobs.ties import Ties
 from todoke.work.call import Call
 from todoke.work.item import Item
 
+_AT_ONCE = 0.1
+"""Seconds between claim and call that make no difference to those who look."""
+
 
 @dataclass(slots=True, eq=False)
 class RunInHand:
@@ -29,6 +32,12 @@ class RunInHand:
     ended: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held by who writes its row."""
+
+    @property
+    def began_at_once(self) -> bool:
+        """The moment of its claim tells when it began."""
+        started = self.call.started
+        return started is not None and started - self.came < _AT_ONCE
 
     @property
     def run(self) -> Run | None:

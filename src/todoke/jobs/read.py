@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
-from todoke import codec
 from todoke.both import both
 from todoke.database import UNIQUE_ID
 from todoke.errors import InvalidOption, NotFound
@@ -25,6 +24,7 @@ from todoke.jobs.records import (
     JobRecord,
     RunRecord,
 )
+from todoke.jobs.runs import RunReader
 from todoke.jobs.surroundings import Situation, Surroundings
 from todoke.jobs.table import JobTables
 from todoke.jobs.ties import ties_of
@@ -47,6 +47,7 @@ class JobReader:
     ) -> None:
         self._tables, self._whereabouts, self._handlers = tables, whereabouts, handlers
         self._surroundings, self._reasons = surroundings, reasons
+        self._runs = RunReader(tables)
         runs, keys, live = tables.runs, tables.unique_keys, tables.work.live
         ids = bindparam("ids", type_=UNIQUE_ID, expanding=True)
         told = (runs.c.job_id, runs.c.status, runs.c.worker_name, runs.c.processed, runs.c.total)
@@ -105,13 +106,8 @@ class JobReader:
         limit: int = 50,
     ) -> Sequence[RunRecord]:
         """Attempts, newest first: of all jobs, those of one name, or of one id."""
-        runs = self._tables.runs
-        rows = select(runs).order_by(runs.c.id.desc()).limit(limit)
-        if job is not None:
-            rows = rows.where(runs.c.job.in_(names_of(job, self._handlers())))
-        if id is not None:
-            rows = rows.where(runs.c.job_id == id)
-        return [_run(row) for row in connection.execute(rows)]
+        names = None if job is None else names_of(job, self._handlers())
+        return self._runs.newest(connection, names, id, limit)
 
     @both
     def status(self, connection: Connection) -> Sequence[JobCounts]:
@@ -242,7 +238,7 @@ def _record(
         created_at=found.created_at,
         scheduled_at=found.scheduled_at,
         settled_at=found.settled_at,
-        worker=worker or (run.worker_name if run is not None else None),
+        worker=worker or (found.worker_name if run is None else run.worker_name),
         processed=None if run is None else run.processed,
         total=None if run is None else run.total,
         schedule=ties.schedule,
@@ -250,19 +246,4 @@ def _record(
         unique=key,
         batch=ties.batch,
         why_waiting=why,
-    )
-
-
-def _run(row: Row[Any]) -> RunRecord:
-    told = row._mapping
-    same = {
-        name: told[name]
-        for name in RunRecord.__dataclass_fields__
-        if name not in ("worker", "metrics", "log")
-    }
-    return RunRecord(
-        **same,
-        worker=row.worker_name,
-        metrics=codec.load_object(row.metrics) if row.metrics else {},
-        log=row.log.split("\n") if row.log else [],
     )

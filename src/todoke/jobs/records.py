@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -64,22 +64,22 @@ class RunRecord:
     attempt: int
     status: str
     worker: str | None
-    processed: int | None
-    total: int | None
-    metrics: Mapping[str, float]
-    log: Sequence[str]
-    """Its last lines."""
-    result: str | None
-    """As JSON; personal fields are in it."""
-    note: str | None
-    error_class: str | None
-    error_code: str | None
-    error_message: str | None
-    error_traceback: str | None
-    schedule: str | None
-    tick: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
+    processed: int | None = None
+    total: int | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    log: Sequence[str] = ()
+    """Its last lines."""
+    result: str | None = None
+    """As JSON; personal fields are in it."""
+    note: str | None = None
+    error_class: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    error_traceback: str | None = None
+    schedule: str | None = None
+    tick: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

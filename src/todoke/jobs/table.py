@@ -28,7 +28,8 @@ class JobTables:
 
 
 def job_tables(metadata: MetaData, database: Database) -> JobTables:
-    work = work_table("job", "jobs", metadata, database)
+    work = work_table("job", "jobs", metadata, database, stamped=True)
+    Index(f"{work.history.name}_handler", work.history.c.handler, work.history.c.settled_at)
     Index(f"{work.live.name}_message", work.live.c.message_id)
     index_turns(work.live, database)
     return JobTables(
@@ -64,9 +65,9 @@ def _unique_keys(metadata: MetaData, database: Database) -> Table:
 
 
 def _runs(metadata: MetaData, database: Database) -> Table:
-    """One row for each attempt; ids are drawn in the order of time."""
+    """Attempts that have more to tell than their settled row; ids are in the order of time."""
     runs = Table(
-        f"{database.prefix}job_run_history",
+        f"{database.prefix}job_runs",
         metadata,
         Column("id", UNIQUE_ID, primary_key=True),
         Column("job_id", UNIQUE_ID, nullable=False),

@@ -50,6 +50,7 @@ class Found(NamedTuple):
     scheduled_at: datetime | None
     claimed_at: datetime | None
     settled_at: datetime | None
+    worker_name: str | None
     letter: UUID | None
     closed_as: str | None
 

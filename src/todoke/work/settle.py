@@ -14,7 +14,7 @@ and parks, gets a barrier in the same transaction; a head that is settled lets i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
@@ -27,10 +27,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
-    cast,
-    delete,
     false,
-    insert,
     select,
     update,
 )
@@ -39,6 +36,7 @@ from sqlalchemy.sql import ColumnElement
 from todoke.database import UNIQUE_ID, Database
 from todoke.work.hold import Holds, Place
 from todoke.work.item import LATER, Failure, Item
+from todoke.work.move import Alike, Move, fence
 from todoke.work.settlement import (
     Dead,
     HandedBack,
@@ -49,7 +47,7 @@ from todoke.work.settlement import (
     Settlement,
 )
 from todoke.work.strand import UNORDERED
-from todoke.work.table import CARRIED, ERROR, TOLD, WorkTable
+from todoke.work.table import WorkTable
 
 
 class Fate(Protocol):
@@ -67,23 +65,19 @@ class Fate(Protocol):
 class Witness(Protocol):
     """Writes along what else belongs to settlements of a table, all of a group at once."""
 
+    stamp: Mapping[str, str]
+    """What a settled row tells of its attempt, where it alone tells of it."""
+
+    def is_silent(self, one: Processed) -> bool:
+        """Nothing is to be written along: the settled row tells it all."""
+        ...
+
     def write(
         self, connection: Connection, owner: UUID, settlements: Sequence[Settlement]
     ) -> None: ...
 
 
 Bury: TypeAlias = Callable[[Connection, WorkTable, ColumnElement[bool], Item, Failure], bool]
-
-
-def fence(
-    table: WorkTable, owner: UUID | None = None, attempt: int | None = None
-) -> ColumnElement[bool]:
-    """The guard of every final write: still this owner's, still this attempt."""
-    live = table.live
-    return and_(
-        live.c.owner == bindparam("fence_owner", owner, type_=UNIQUE_ID),
-        live.c.attempt == bindparam("fence_attempt", attempt, type_=Integer()),
-    )
 
 
 class Settling:
@@ -102,7 +96,7 @@ class Settling:
         self.holds: Holds = holds
         self.witness: Witness | None = witness
         self._bury, self._fate = bury, fate
-        self._move = _Move(table, database)
+        self._move = Move(table, database, witness.stamp if witness else {})
         self._later = _later(table, database)
         self._hand_back = _hand_back(table, database)
         self._start = _start(table)
@@ -118,7 +112,7 @@ class Settling:
         """Write all of them in the caller's transaction."""
         settled = Settled()
         plain = [one for one in settlements if isinstance(one, Processed)]
-        self._processed(connection, owner, plain, settled)
+        witnessed = self._processed(connection, owner, plain, settled)
         for settlement in settlements:
             match settlement:
                 case Later():
@@ -139,16 +133,19 @@ class Settling:
         self._keep_order(connection, settlements, settled, is_held)
         if self.witness is not None:
             fenced = {item.id for item in settled.fenced}
-            kept = [one for one in settlements if one.item.id not in fenced]
+            others = {one.item.id for one in settlements if not isinstance(one, Processed)}
+            wanted = witnessed | (others - fenced)
+            kept = [one for one in settlements if one.item.id in wanted]
             self.witness.write(connection, owner, kept)
         return settled
 
     def is_plain(self, settlements: Sequence[Settlement], is_held: Callable[[Item], bool]) -> bool:
         """All are processed, with nothing to write along: one statement moves them."""
-        return self.witness is None and all(
+        return all(
             type(one) is Processed
             and one.then is None
             and (one.item.lane == UNORDERED or not is_held(one.item))
+            and (self.witness is None or self.witness.is_silent(one))
             for one in settlements
         )
 
@@ -157,8 +154,9 @@ class Settling:
     ) -> tuple[Settled, list[Settlement]]:
         """Move them, in a transaction of its own; answers those that could not be moved, too."""
         moved: set[int] = set()
-        for (note, attempt), items in _groups(settlements).items():
-            moved |= self._move.at_once(connection, owner, attempt, items, note)
+        stamped = self.witness is not None
+        for alike, ids in _groups(settlements, lambda _one: stamped).items():
+            moved |= self._move.at_once(connection, owner, alike, ids)
         left = [one for one in settlements if one.item.id not in moved]
         return Settled(processed=len(moved)), left
 
@@ -186,7 +184,7 @@ class Settling:
 
         The row lock this takes keeps a second runner out until the transaction ends.
         """
-        return bool(self._move.run(connection, owner, item.attempt, [item.id], None))
+        return bool(self._move.run(connection, owner, Alike(item.attempt), [item.id]))
 
     def settled_first(
         self, connection: Connection, owner: UUID, item: Item, result: object
@@ -209,10 +207,17 @@ class Settling:
 
     def _processed(
         self, connection: Connection, owner: UUID, wishes: Sequence[Processed], settled: Settled
-    ) -> None:
-        moved: set[int] = set()
-        for (note, attempt), ids in _groups(wishes).items():
-            moved |= self._move.run(connection, owner, attempt, ids, note)
+    ) -> set[int]:
+        """Answers those that a witness is to be told of.
+
+        Not those that an earlier try had settled, of which only the reply was lost: it had told.
+        """
+        moved, witnessed = set[int](), set[int]()
+        is_silent = self.witness.is_silent if self.witness else lambda _one: False
+        for alike, ids in _groups(wishes, is_silent).items():
+            written = self._move.run(connection, owner, alike, ids)
+            moved |= written
+            witnessed |= set() if alike.stamped else written
         settled.processed += len(moved)
         # In the order they were claimed in: what they write keeps that order.
         for wish in wishes:
@@ -221,6 +226,7 @@ class Settling:
                     wish.then(connection)
             elif not self.was_settled(connection, owner, wish.item):
                 settled.fenced.append(wish.item)
+        return witnessed
 
     def _keep_order(
         self,
@@ -277,52 +283,11 @@ class Settling:
         return connection.execute(statement, {**guard, **(values or {})}).rowcount
 
 
-class _Move:
-    """From the live table into history."""
-
-    def __init__(self, table: WorkTable, database: Database) -> None:
-        live, history = table.live, table.history
-        names = ["id", *CARRIED, *TOLD, *ERROR]
-        mine = and_(database.among(live.c.id, "ids"), fence(table))
-        note = cast(bindparam("note", type_=Text()), Text)
-        self._delete = delete(live).where(mine)
-        if database.moves_at_once:
-            source = self._delete.returning(*(live.c[name] for name in names)).cte("gone")
-            rows = select(*(source.c[name] for name in names), note, database.now)
-        else:
-            # Locked while read, or a rescue between reading and deleting would double it.
-            rows = select(*(live.c[name] for name in names), note, database.now).where(mine)
-            rows = rows.with_for_update()
-        self._database = database
-        self._insert = (
-            insert(history)
-            .from_select([*names, "note", "settled_at"], rows, include_defaults=False)
-            .returning(history.c.id)
-        )
-
-    def run(
-        self, connection: Connection, owner: UUID, attempt: int, ids: list[int], note: str | None
-    ) -> set[int]:
-        guard = {"ids": ids, "fence_owner": owner, "fence_attempt": attempt}
-        rows = self._database.fetch_within(connection, self._insert, {**guard, "note": note})
-        moved = {row[0] for row in rows}
-        if not self._database.moves_at_once and moved:
-            connection.execute(self._delete, guard)
-        return moved
-
-    def at_once(
-        self, connection: Connection, owner: UUID, attempt: int, ids: list[int], note: str | None
-    ) -> set[int]:
-        """The same as a transaction of its own, where it is one statement."""
-        guard = {"ids": ids, "fence_owner": owner, "fence_attempt": attempt, "note": note}
-        return {row[0] for row in self._database.fetch(connection, self._insert, guard)}
-
-
-def _groups(wishes: Iterable[Any]) -> dict[tuple[str | None, int], list[int]]:
+def _groups(wishes: Iterable[Any], is_stamped: Callable[[Any], bool]) -> dict[Alike, list[int]]:
     """Ids, by what one statement says of all its rows."""
-    groups: defaultdict[tuple[str | None, int], list[int]] = defaultdict(list)
+    groups: defaultdict[Alike, list[int]] = defaultdict(list)
     for wish in wishes:
-        groups[wish.note, wish.item.attempt].append(wish.item.id)
+        groups[Alike(wish.item.attempt, wish.note, is_stamped(wish))].append(wish.item.id)
     return groups
 
 

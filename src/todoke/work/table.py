@@ -60,6 +60,8 @@ CARRIED = (
 # What tells how it went there.
 TOLD = ("attempt", "spared", "crashes", "owner")
 ERROR = ("error_class", "error_code", "error_message", "error_traceback")
+# Where the settled row is all that is told of an attempt: when it was claimed, where, and by whom.
+STAMP = ("env", "worker_name")
 
 
 def carried_columns() -> list[Column[Any]]:
@@ -114,8 +116,15 @@ class WorkTable:
     live: Table
     history: Table
 
+    @property
+    def is_stamped(self) -> bool:
+        """A settled row tells of its attempt, too."""
+        return STAMP[0] in self.history.c
 
-def work_table(source: str, name: str, metadata: MetaData, database: Database) -> WorkTable:
+
+def work_table(
+    source: str, name: str, metadata: MetaData, database: Database, *, stamped: bool = False
+) -> WorkTable:
     live = Table(
         database.prefix + name,
         metadata,
@@ -143,7 +152,8 @@ def work_table(source: str, name: str, metadata: MetaData, database: Database) -
     waiting = (*by_state, live.c.scheduled_at)
     Index(f"{live.name}_due", *waiting, postgresql_where=due, sqlite_where=due)
     Index(f"{live.name}_held", live.c.strand, live.c.id, postgresql_where=held, sqlite_where=held)
-    return WorkTable(source, live, _history(f"{name}_history", metadata, database))
+    history = _history(f"{name}_history", metadata, database, _stamp() if stamped else [])
+    return WorkTable(source, live, history)
 
 
 def in_state(live: Table, state: str) -> ColumnElement[bool]:
@@ -151,7 +161,15 @@ def in_state(live: Table, state: str) -> ColumnElement[bool]:
     return live.c.state == literal_column(f"'{state}'")
 
 
-def _history(name: str, metadata: MetaData, database: Database) -> Table:
+def _stamp() -> list[Column[Any]]:
+    return [
+        Column("claimed_at", Moment()),
+        Column("env", String(100)),
+        Column("worker_name", String(255)),
+    ]
+
+
+def _history(name: str, metadata: MetaData, database: Database, stamp: list[Column[Any]]) -> Table:
     history = Table(
         database.prefix + name,
         metadata,
@@ -160,6 +178,7 @@ def _history(name: str, metadata: MetaData, database: Database) -> Table:
         *told_columns(),
         *error_columns(),
         Column("note", LONG_TEXT),
+        *stamp,
         Column("settled_at", Moment(), nullable=False),
         schema=database.schema,
     )

@@ -24,7 +24,8 @@ def upgrade() -> None:
     _work(f"{prefix}jobs", schema)
     _history(f"{prefix}jobs_history", schema)
     _keys(prefix, schema)
-    _runs(f"{prefix}job_run_history", schema)
+    _runs(f"{prefix}job_runs", schema)
+    _run_history(prefix, schema)
     _of_people(prefix, schema)
     _batches(f"{prefix}batches", schema)
     _schedules(prefix, schema)
@@ -145,10 +146,14 @@ def _history(name: str, schema: str | None) -> None:
         *_told(),
         *_error(),
         sa.Column("note", TEXT),
+        sa.Column("claimed_at", MOMENT),
+        sa.Column("env", sa.String(100)),
+        sa.Column("worker_name", sa.String(255)),
         sa.Column("settled_at", MOMENT, nullable=False),
         schema=schema,
     )
     _index("settled", name, ["settled_at"], schema)
+    _index("handler", name, ["handler", "settled_at"], schema)
     _index("message", name, ["message_id"], schema)
     _index("expires", name, ["expires_at"], schema, where="expires_at IS NOT NULL")
 
@@ -204,6 +209,43 @@ def _runs(name: str, schema: str | None) -> None:
     _index("job", name, ["job", "id"], schema)
     _index("of", name, ["job_id"], schema)
     _index("running", name, ["status", "worker"], schema, where="status = 'RUNNING'")
+
+
+def _run_history(prefix: str, schema: str | None) -> None:
+    """Every attempt: those with a row of their own, and those that their settled row tells of."""
+    quote = op.get_context().dialect.identifier_preparer.quote
+
+    def named(name: str) -> str:
+        full = quote(prefix + name)
+        return f"{quote(schema)}.{full}" if schema else full
+
+    settled = {
+        "id": "message_id",
+        "job_id": "message_id",
+        "job": "handler",
+        "attempt": "attempt - spared",
+        "status": "'SUCCEEDED'",
+        "worker": "owner",
+        "started_at": "claimed_at",
+        "finished_at": "settled_at",
+        **{name: name for name in ("context", "env", "worker_name")},
+    }
+    own = ", ".join(_RUN)
+    told = ", ".join(settled.get(name, "NULL") for name in _RUN)
+    # MariaDB's views ask for the rights of whoever created them, unless told otherwise.
+    create = "CREATE OR REPLACE SQL SECURITY INVOKER" if _is_mariadb() else "CREATE"
+    op.execute(
+        f"{create} VIEW {named('job_run_history')} AS SELECT {own} FROM {named('job_runs')} "  # noqa: S608
+        f"UNION ALL SELECT {told} FROM {named('jobs_history')} WHERE worker_name IS NOT NULL"
+    )
+
+
+_RUN = (
+    *("id", "job_id", "context", "job", "env", "attempt", "status", "worker", "worker_name"),
+    *("processed", "total", "metrics", "log", "result", "note"),
+    *("error_class", "error_code", "error_message", "error_traceback"),
+    *("schedule", "tick", "started_at", "finished_at"),
+)
 
 
 def _of_people(prefix: str, schema: str | None) -> None:

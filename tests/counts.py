@@ -34,6 +34,8 @@ class Counts:
     """Jobs on PostgreSQL; a tenth of them elsewhere."""
     takeovers: int
     """Of schedulers, on each of three databases."""
+    scheduled: int
+    """Jobs for later, on each of three databases."""
     cron_years: int
     cron_dues_a_day: int
     """What is due more often is only compared around changes of the clock."""
@@ -58,6 +60,7 @@ SMALL = Counts(
     generated=100,
     limited=5_000,
     takeovers=200,
+    scheduled=10_000,
     cron_years=1,
     cron_dues_a_day=4,
 )
@@ -80,6 +83,7 @@ LARGE = Counts(
     generated=10_000,
     limited=100_000,
     takeovers=10_000,
+    scheduled=100_000,
     cron_years=10,
     cron_dues_a_day=300,
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from bench.bar import Bar, Found, between, ratio
 from bench.jobs.scenarios import (
+    ASYNCPG,
     AT_100,
     AT_BEST,
     CONNECTION,
@@ -33,9 +34,13 @@ def _enqueueing() -> Iterator[Bar]:
     for handle, bound in ((CONNECTION, 0.8), (SESSION, 0.5), (DRIVER, 0.8)):
         yield ratio(f"jobs-enqueue: {handle} ÷ raw", bound, "jobs-enqueue", handle, RAW)
         yield ratio(f"jobs-bulk: {handle} ÷ raw", 0.8, "jobs-bulk", handle, RAW)
-    for scenario, group in (("jobs-enqueue", IN_TRANSACTION), ("jobs-bulk", "")):
-        to_first = _to_first(scenario, DRIVER, group)
-        yield Bar(f"{scenario}: {DRIVER} ÷ {FIRST}", 1, to_first, (scenario,))
+    for scenario, handle, group in (
+        ("jobs-enqueue", DRIVER, IN_TRANSACTION),
+        ("jobs-enqueue", ASYNCPG, IN_TRANSACTION),
+        ("jobs-bulk", DRIVER, ""),
+    ):
+        to_first = _to_first(scenario, handle, group)
+        yield Bar(f"{scenario}: {handle} ÷ {FIRST}", 1, to_first, (scenario,))
 
 
 def _draining() -> Iterator[Bar]:

@@ -13,6 +13,7 @@ from bench.scenario import OURS, RAW, Scenario, Variant
 
 POSTGRESQL, UNIT = "postgresql", "jobs/s"
 CONNECTION, SESSION, DRIVER = "todoke, Connection", "todoke, Session", "todoke, driver's connection"
+ASYNCPG = "todoke, asyncpg's connection"
 AT_100, AT_BEST = "batch 100", "best settings"
 SETTINGS: Mapping[str, tuple[int, Mapping[str, Any]]] = {
     AT_100: (100, {"outbox.batch": 100}),
@@ -63,7 +64,13 @@ def _enqueue() -> Scenario:
         "enqueue, one job per transaction",
         POSTGRESQL,
         "jobs-enqueue",
-        [Variant("raw INSERT", RAW), *_by_handle(IN_TRANSACTION), *peers, *brokers],
+        [
+            Variant("raw INSERT", RAW),
+            *_by_handle(IN_TRANSACTION),
+            Variant(ASYNCPG, OURS, {"handle": "asyncpg"}, IN_TRANSACTION),
+            *peers,
+            *brokers,
+        ],
         events=2_000,
         unit=UNIT,
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable
 from time import monotonic_ns
 from typing import Any
+
+import asyncpg
 
 from bench.child import Tally, Wish, say, timed, wait_for_go, wait_for_the_end
 from bench.order import Order, chunks, orders
@@ -28,6 +31,9 @@ def prepare(wish: Wish) -> None:
 
 
 def enqueue(wish: Wish) -> None:
+    if wish.get("handle") == "asyncpg":
+        _enqueue_by_asyncpg(wish)
+        return
     app = application(wish)
     work, begin = declare_async(app, lambda _: None), HANDLES[wish.get("handle", "connection")]
 
@@ -38,6 +44,23 @@ def enqueue(wish: Wish) -> None:
                     work.enqueue(handle, order)
 
     timed(one_by_one)
+    app.close()
+
+
+def _enqueue_by_asyncpg(wish: Wish) -> None:
+    """On the driver that the quickest of the peers uses."""
+    app = application(wish)
+    work = declare_async(app, lambda _: None)
+
+    async def one_by_one(connection: Any) -> None:
+        for order in orders(wish["events"]):
+            async with connection.transaction():
+                await work.enqueue(connection, order)
+
+    with asyncio.Runner() as runner:
+        connection = runner.run(asyncpg.connect(wish["dsn"]))
+        timed(lambda: runner.run(one_by_one(connection)))
+        runner.run(connection.close())
     app.close()
 
 

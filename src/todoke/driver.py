@@ -30,6 +30,8 @@ class Driver(ABC):
     paramstyle: ClassVar[str | None] = None
     remedy: ClassVar[str]
     """How its users begin a transaction."""
+    stays: ClassVar[bool] = False
+    """A connection leads to the same database as long as it lives."""
 
     def own(self, connection: Any) -> Any:
         """The connection itself, where users hold something that stands for it."""

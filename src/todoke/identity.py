@@ -27,11 +27,12 @@ class Identities:
     def draw_many(self, count: int) -> list[UUID]:
         """So many, each later than the one before."""
         milliseconds = int(self._clock.now().timestamp() * 1000)
+        bits = self._random_bits(64 * count + 10)  # at once: each time the system is asked
         # 12 bits below the millisecond count up, so that ids of one burst keep their order.
         with self._lock:
-            first = max(milliseconds << 12 | self._random_bits(10), self._last + 1)
+            first = max(milliseconds << 12 | bits & 0x3FF, self._last + 1)
             self._last = first + count - 1
-        noise = memoryview(self._random_bits(64 * count).to_bytes(8 * count, "big")).cast("Q")
+        noise = memoryview((bits >> 10).to_bytes(8 * count, "big")).cast("Q")
         return [_version_7(first + number, one) for number, one in enumerate(noise)]
 
 

@@ -37,6 +37,7 @@ def job_keepers(runtime: Runtime) -> list[Agent]:
         room.tables,
         room.history,
         room.in_hand,
+        app.identities,
         runtime.membership.owner,
         room.worker_name,
         [

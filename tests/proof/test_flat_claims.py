@@ -129,7 +129,7 @@ def _fill_keys(desk: Desk, owner: UUID, numbers: range) -> None:
 
 def _cost_of_keys(desk: Desk) -> tuple[int, int]:
     """Ten keys with two rows each: claim the first of them, then let the second go on."""
-    _settle_down(desk.app)
+    settle_down(desk.app)
     desk.enqueue([f"other {number}" for number in range(10)] * 2)
     with desk.app.agents_engine.connect() as connection:
         process, claimed = Process(desk, connection), list[Item]()
@@ -149,7 +149,7 @@ def _arrive(app: Todoke, walks: Sequence[str]) -> None:
         _publish(app, walks[start : start + PORTION])
         app.drain()
         if start % (len(walks) // 10 or 1) == 0:
-            _settle_down(app)
+            settle_down(app)
 
 
 def _publish(app: Todoke, walks: Sequence[str]) -> None:
@@ -161,13 +161,13 @@ def _cost_of_a_claim(app: Todoke) -> int:
     """On average of ten batches of other keys, from many lanes, each settled before the next."""
     _publish(app, [f"other {number}" for number in range(20 * BATCH)])
     worker = register(app, 3600)
-    _settle_down(app)
+    settle_down(app)
     with app.agents_engine.connect() as connection:
         spent = [_cost_of_one(app, connection, worker, turn) for turn in range(10)]
     with app.engine.begin() as connection:
         connection.execute(app.worker_table.delete())
     app.drain()
-    _settle_down(app)
+    settle_down(app)
     return round(mean(spent))
 
 
@@ -195,7 +195,7 @@ def _held(app: Todoke) -> int:
         return len(connection.execute(held.with_only_columns(live.c.id)).all())
 
 
-def _settle_down(app: Todoke) -> None:
+def settle_down(app: Todoke) -> None:
     """Statistics and dead rows as the database's own housekeeping leaves them."""
     if app.database.kind == "postgresql":
         with app.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

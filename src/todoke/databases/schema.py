@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from sqlalchemy import Connection, String, column, inspect, select, table
 
 from todoke.database import Database, of_driver
 from todoke.errors import SchemaOutdated
 
-REVISION = "0007"
+REVISION = "0008"
 """The newest of the migrations."""
 
 
@@ -22,15 +19,19 @@ def check(connection: Connection, database: Database) -> str:
     return REVISION
 
 
-@contextmanager
-def needed(database: Database) -> Iterator[None]:
-    """For what writes into the tables, by whatever driver: says so if they are missing."""
-    try:
-        yield
-    except Exception as error:
-        if database.lacks_table(of_driver(error)):
+class needed:  # noqa: N801
+    """Around what writes into the tables, by whatever driver: says so if they are missing."""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, Exception) and self._database.lacks_table(of_driver(error)):
             raise SchemaOutdated(None, REVISION) from error
-        raise
 
 
 def found(connection: Connection, database: Database) -> str | None:

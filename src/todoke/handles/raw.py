@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
+from weakref import WeakSet
 
 from sqlalchemy import URL, Engine
 
@@ -43,12 +44,14 @@ class RawConnections:
     def __init__(self, database: Database, engine: Callable[[], Engine]) -> None:
         self._database, self._engine = database, engine
         self._statements: dict[tuple[type, str], Statements] = {}
+        self._here: WeakSet[Any] = WeakSet()
 
     def run(
         self, driver: SyncDriver, connection: Any, make: Make[R], call: str, after: After[R]
     ) -> R:
         connection = driver.own(connection)
-        self._check_place(driver.address(connection), connection, call)
+        if not (driver.stays and connection in self._here):
+            self._check_place(driver.address(connection), connection, call, stays=driver.stays)
         if driver.commits_by_itself(connection):
             raise NotInTransaction(call, driver.name, driver.remedy)
         writing = make(isinstance(driver, Copies))
@@ -73,7 +76,9 @@ class RawConnections:
     async def _run_async(
         self, driver: AsyncDriver, connection: Any, make: Make[R], call: str, after: After[R]
     ) -> R:
-        self._check_place(await driver.address(connection), connection, call)
+        if not (driver.stays and connection in self._here):
+            address = await driver.address(connection)
+            self._check_place(address, connection, call, stays=driver.stays)
         if await driver.commits_by_itself(connection):
             raise NotInTransaction(call, driver.name, driver.remedy)
         writing = make(isinstance(driver, Copies))
@@ -82,10 +87,12 @@ class RawConnections:
         after(driver, connection, found)
         return found
 
-    def _check_place(self, address: URL | None, connection: Any, call: str) -> None:
+    def _check_place(self, address: URL | None, connection: Any, call: str, *, stays: bool) -> None:
         ours = self._engine()
         if address is not None and not self._leads_here(address, connection, ours):
             raise OtherDatabase(call, safe_url(address), safe_url(ours.url))
+        if stays:
+            self._here.add(connection)
 
     @staticmethod
     def _leads_here(address: URL, connection: Any, ours: Engine) -> bool:

@@ -133,7 +133,7 @@ class Aftermath:
         if one.note is not None or one.result is not None or not one.ends_well:
             return False
         run = self._in_hand.find(one.item)
-        if run is None or run.run is not None or run.ties is not NONE or not run.began_at_once:
+        if run is None or run.ties is not NONE or not run.began_at_once or _has_told(run):
             return False
         handler = run.call.handler
         if not isinstance(handler, JobHandler) or handler.keeps_rows:
@@ -152,6 +152,7 @@ class Aftermath:
             if run is not None:
                 with run.lock:  # its row, if there is one, is written by now
                     run.ended = True
+                    run.identity(drawn)
             if isinstance(one, Processed):
                 ties = run.ties if run else ties_of(one.item.headers)
                 processed[one.ends_well].append((one.item, ties))
@@ -178,7 +179,7 @@ class Aftermath:
     ) -> dict[str, Any]:
         item = one.item
         row: dict[str, Any] = {
-            "id": run.id if run is not None else drawn,
+            "id": drawn if run is None else run.id,
             "job_id": item.message_id,
             "context": item.context,
             "job": item.handler or item.type,
@@ -221,6 +222,12 @@ class Aftermath:
             # It has happened: a result that cannot be kept fails nothing.
             log.error("job %s: its result is not kept: %s", one.item.message_id, error)
             return None
+
+
+def _has_told(run: RunInHand) -> bool:
+    """Its job was given a Run, or said something by way of its middleware."""
+    asks = isinstance(run.call.handler, JobHandler) and run.call.handler.run_parameter is not None
+    return run.run is not None and bool(asks or run.run.told.changes)
 
 
 def _is_attempt(one: Settlement) -> bool:

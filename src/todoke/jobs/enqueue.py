@@ -5,7 +5,7 @@ As with events: on a Session the rows wait for the commit, on a connection they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -127,10 +127,7 @@ class Enqueuing:
             raise InvalidOption(
                 f"{job.name}.enqueue_all", name, "it takes many. Write [argument], or `enqueue`."
             )
-        specs = [
-            self.spec(job, argument, delay=delay, priority=priority, queue=queue)
-            for argument in arguments
-        ]
+        specs = [*self._specs(job, arguments, delay=delay, priority=priority, queue=queue)]
         ids = self._identities.draw_many(len(specs)) if specs else []
         rows: list[Row] = [row_of(spec, id) for spec, id in zip(specs, ids, strict=True)]
         refs: list[JobRef[Any]] = [JobRef(id, job.name) for id in ids]
@@ -158,19 +155,24 @@ class Enqueuing:
         queue: str | None = None,
     ) -> Spec:
         """All that the row will need; refuses what could not run."""
+        return next(self._specs(job, [argument], delay=delay, priority=priority, queue=queue))
+
+    def _specs(
+        self,
+        job: Job[Any, Any],
+        arguments: Iterable[Any],
+        *,
+        delay: Duration | datetime | None,
+        priority: int | None,
+        queue: str | None,
+    ) -> Iterator[Spec]:
         handler = self._handler(job)
-        body = handler.body(argument, self._max_bytes)
-        key = handler.key_of(argument)
-        return Spec(
-            job.name,
-            handler.context,
-            handler.stream_in(_queue(queue, job.name)),
-            -_priority(handler.priority if priority is None else priority, job.name),
-            body,
-            wait_of(delay, self._clock),
-            key,
-            0 if key is None else strand_of_key(job.name, key),
-        )
+        stream, wait = handler.stream_in(_queue(queue, job.name)), wait_of(delay, self._clock)
+        level = -_priority(handler.priority if priority is None else priority, job.name)
+        for argument in arguments:
+            body, key = handler.body(argument, self._max_bytes), handler.key_of(argument)
+            strand = 0 if key is None else strand_of_key(job.name, key)
+            yield Spec(job.name, handler.context, stream, level, body, wait, key, strand)
 
     def _chain(self, plan: Plan) -> list[JobRow]:
         if not plan.calls:

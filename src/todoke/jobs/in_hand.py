@@ -23,8 +23,9 @@ class RunInHand:
 
     call: Call
     ties: Ties
-    id: UUID
     came: float
+    id: UUID | None = None
+    """Of its row; drawn when first needed, which it seldom is."""
     noted: bool = False
     """A row says that it runs."""
     changes: int = 0
@@ -38,6 +39,12 @@ class RunInHand:
         """The moment of its claim tells when it began."""
         started = self.call.started
         return started is not None and started - self.came < _AT_ONCE
+
+    def identity(self, drawn: UUID) -> UUID:
+        """The id of its row: its Run's, or else this; asked for by who holds its lock."""
+        if self.id is None:
+            self.id = drawn if self.run is None else self.run.id
+        return self.id
 
     @property
     def run(self) -> Run | None:
@@ -57,8 +64,8 @@ class RunsInHand:
         self.clock: Clock = clock
         self._runs: dict[int, RunInHand] = {}
 
-    def take(self, call: Call, ties: Ties, id: UUID) -> RunInHand:
-        run = RunInHand(call, ties, id, self.clock.monotonic())
+    def take(self, call: Call, ties: Ties) -> RunInHand:
+        run = RunInHand(call, ties, self.clock.monotonic())
         self._runs[call.item.id] = run
         return run
 

@@ -15,6 +15,7 @@ from todoke import crash
 from todoke.clock import Clock
 from todoke.database import UNIQUE_ID, reading
 from todoke.errors import Cancelled
+from todoke.identity import Identities
 from todoke.jobs.aftermath import telling_of
 from todoke.jobs.history import RUNNING, RunHistory
 from todoke.jobs.in_hand import RunInHand, RunsInHand
@@ -33,11 +34,13 @@ class Reporter:
         tables: JobTables,
         history: RunHistory,
         in_hand: RunsInHand,
+        identities: Identities,
         owner: Callable[[], UUID | None],
         worker_name: str,
         look: Sequence[Callable[[Connection], object]] = (),
     ) -> None:
         self._history, self._in_hand, self._owner = history, in_hand, owner
+        self._identities = identities
         self._worker_name, self._look = worker_name[:255], look
         cancelled = tables.cancellations
         jobs = bindparam("jobs", type_=UNIQUE_ID, expanding=True)
@@ -86,7 +89,7 @@ class Reporter:
         item, started = run.call.item, run.call.started
         run.changes = run.run.told.changes if run.run is not None else 0
         row = {
-            "id": run.id,
+            "id": run.identity(self._identities.draw()),
             "job_id": item.message_id,
             "context": item.context,
             "job": run.call.handler.name,

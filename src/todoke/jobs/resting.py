@@ -48,9 +48,10 @@ class Resting:
 
     def job(self, name: str) -> bool:
         """It shares its stream with others, so that it is held back one by one."""
+        if not self._paused or self._paused.job(name) is None:
+            return False
         handler = self._handlers().get(name)
-        shares = handler is None or handler.bounds is None
-        return bool(self._paused) and shares and self._paused.job(name) is not None
+        return handler is None or handler.bounds is None
 
     def _is_of_resting_job(self, stream: str) -> bool:
         destination = destination_of(stream)

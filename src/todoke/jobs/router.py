@@ -71,14 +71,12 @@ class JobRouter:
         self, item: Item, handler: JobHandler, argument: Any, owner: UUID
     ) -> Call | Settlement:
         ties = ties_of(item.headers)
-        id = self._identities.draw()
-        describe = partial(self._run, ties, id)
-        call = self._desk.ready(item, handler, argument, owner, describe)
+        call = self._desk.ready(item, handler, argument, owner, partial(self._run, ties))
         if isinstance(call, Call):
-            self._in_hand.take(call, ties, id)
+            self._in_hand.take(call, ties)
         return call
 
-    def _run(self, ties: Ties, id: UUID, call: Call) -> Run:
+    def _run(self, ties: Ties, call: Call) -> Run:
         item, handler = call.item, call.handler
         return Run(
             number=item.number,
@@ -87,7 +85,7 @@ class JobRouter:
             message=message_of(item, call.event),
             deadline=item.claimed_at + timedelta(seconds=handler.timeout),
             _check=partial(self._desk.check, call),
-            id=id,
+            id=self._identities.draw(),
             tick=_tick(ties, item),
             _chunks=self._chunking(call),
         )

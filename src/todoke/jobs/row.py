@@ -53,7 +53,7 @@ def row_of(spec: Spec, id: UUID, ties: Ties = NONE, *, trace: str | None = None)
         spec.strand,
         UNORDERED,
         spec.body,
-        ties.text(),
+        None if ties is NONE else ties.text(),
         trace,
         None,
         None,

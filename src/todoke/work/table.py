@@ -2,7 +2,7 @@
 
 The claim index is (state, stream, lane, priority, id) and a claim writes none of its columns, so
 that PostgreSQL can update the row in place (HOT). Settled rows leave the live table: it stays
-small, whatever the history holds; on PostgreSQL what waits is not in the claim index either.
+small, whatever the history holds; what waits is not in the claim index either, except on MariaDB.
 """
 
 from __future__ import annotations
@@ -145,9 +145,10 @@ def work_table(
     )
     due, held = text(f"state = '{LATER}'"), text(f"state = '{HELD}'")
     claim = (live.c.state, live.c.stream, live.c.lane, live.c.priority, live.c.id)
-    # SQLite does not see that `state = 'ready'` is among the states of such an index.
     claimable = text(f"state IN ('{READY}', '{SUSPECT}')")
-    Index(f"{live.name}_claim", *claim, postgresql_where=claimable)
+    # SQLite does not see that `state = 'ready'` is among those.
+    either = text(f"state = '{READY}' OR state = '{SUSPECT}'")
+    Index(f"{live.name}_claim", *claim, postgresql_where=claimable, sqlite_where=either)
     by_state = () if database.partial_indexes else (live.c.state,)
     waiting = (*by_state, live.c.scheduled_at)
     Index(f"{live.name}_due", *waiting, postgresql_where=due, sqlite_where=due)

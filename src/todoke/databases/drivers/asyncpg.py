@@ -21,6 +21,7 @@ class Asyncpg(AsyncDriver):
     name = "an asyncpg connection"
     dialect = "postgresql+asyncpg"
     remedy = "Wrap the call in `async with conn.transaction():`."
+    stays = True
 
     def own(self, connection: Any) -> Any:
         # A pool lends a proxy, which outlives the loan.

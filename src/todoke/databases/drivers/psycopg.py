@@ -27,6 +27,7 @@ class Psycopg(Copies, SyncDriver):
     name = "a psycopg connection"
     dialect = "postgresql+psycopg"
     remedy = "Wrap the call in `with conn.transaction():`."
+    stays = True
 
     def address(self, connection: Any) -> URL | None:
         return _address(connection)
@@ -64,6 +65,7 @@ class AsyncPsycopg(Copies, AsyncDriver):
     name = "an async psycopg connection"
     dialect = "postgresql+psycopg"
     remedy = "Wrap the call in `async with conn.transaction():`."
+    stays = True
 
     async def address(self, connection: Any) -> URL | None:
         return _address(connection)

@@ -1,4 +1,4 @@
-"""The tables as of revision 0007: jobs."""
+"""The tables as of revision 0008: jobs."""
 
 from typing import ClassVar
 
@@ -11,4 +11,4 @@ class Migration(migrations.Migration):
     # Our own revisions run on a connection of their own.
     atomic = False
     dependencies: ClassVar = [("todoke", "0002_ledger")]
-    operations: ClassVar = [Upgrade("0007")]
+    operations: ClassVar = [Upgrade("0008")]

@@ -118,7 +118,6 @@ def _work(name: str, schema: str | None) -> None:
         schema=schema,
         sqlite_autoincrement=True,
     )
-    # SQLite does not see that `state = 'ready'` is among the states of an index of some rows.
     op.create_index(
         f"{name}_claim",
         name,

@@ -25,6 +25,16 @@ def test_a_job_is_run_by_hand(any_errands: Errands) -> None:
     assert any_errands.run("jobs", "run", "hold", "--delay", "1h", *ACT).exit_code == 0
 
 
+def test_following_what_was_run_needs_a_terminal_and_enqueues_it_all_the_same(
+    errands: Errands,
+) -> None:
+    """JB-5: what was done is told first"""
+    result = errands.run("jobs", "run", "hold", "--follow", *ACT)
+    assert (result.exit_code, result.stdout[:18]) == (1, "Operation 1: hold ")
+    assert "--follow needs a terminal" in result.stderr
+    assert [one["job"] for one in errands.ask("jobs", "list")] == ["hold"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -10,7 +10,8 @@ import typer
 
 from todoke.cli.dead_letters.redrive import By, Reason
 from todoke.cli.finding import AppOption, JsonOption, application
-from todoke.cli.jobs.look import Id
+from todoke.cli.jobs.follow import follow_one
+from todoke.cli.jobs.look import Follow, Id
 from todoke.cli.reach import acting
 from todoke.cli.screen import one_line, say, say_json
 from todoke.jobs.records import JobOperation
@@ -30,22 +31,26 @@ def run(
         int | None, typer.Option(help="-100 to 100; a higher one goes first.")
     ] = None,
     queue: Annotated[str | None, typer.Option(help="Another queue than its own.")] = None,
+    follow: Follow = False,
     as_json: JsonOption = False,
 ) -> None:
     """Enqueue a job by its name."""
     text = sys.stdin.read() if argument == "-" else argument
-    with application(app) as found, acting(found) as connection:
-        done = found.jobs.run(
-            connection,
-            name,
-            text,
-            by=by,
-            reason=reason,
-            delay=delay,
-            priority=priority,
-            queue=queue,
-        )
-    tell(done, f"{name} {done.job} is enqueued", as_json=as_json)
+    with application(app) as found:
+        with acting(found) as connection:
+            done = found.jobs.run(
+                connection,
+                name,
+                text,
+                by=by,
+                reason=reason,
+                delay=delay,
+                priority=priority,
+                queue=queue,
+            )
+        tell(done, f"{name} {done.job} is enqueued", as_json=as_json)
+        if follow:
+            follow_one(found, done.job, as_json=as_json)
 
 
 def retry(

@@ -109,7 +109,12 @@ def _first_line(app: Todoke, named: str, processes: int) -> str:
     queues = ", ".join(f"{name}={count}" for name, count in app.settings.queues.items())
     contexts = app.settings.contexts
     only = "" if contexts is None else f"contexts {', '.join(contexts)}, "
+    jobs = len({one.name for one in app.handlers.jobs.values()})
+    does = [
+        counted(len(app.handlers.by_name), "handler"),
+        *([counted(jobs, "job")] if jobs else []),
+    ]
     return one_line(
-        f"{named} on {safe_url(app.url)}: {counted(len(app.handlers.by_name), 'handler')}, "
+        f"{named} on {safe_url(app.url)}: {', '.join(does)}, "
         f"{only}queues {queues}, {counted(processes, 'process', 'processes')}"
     )

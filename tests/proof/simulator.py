@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -309,6 +310,8 @@ class World:
     def _reset(self, seed: int) -> None:
         self.random.seed(seed)
         self.clock.set(Clock().now())
+        # What is near zero is rounded as it was the first time, whatever was run before.
+        self.clock._passed = timedelta(0)
         self.evidence = Evidence(EXPECTED)
         for process in self.processes:
             process.owners.clear()

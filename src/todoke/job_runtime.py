@@ -35,6 +35,7 @@ def job_keepers(runtime: Runtime) -> list[Agent]:
     # In one agent, since each agent has a connection of its own.
     reporter = Reporter(
         room.tables,
+        app.worker_table,
         room.history,
         room.in_hand,
         app.identities,

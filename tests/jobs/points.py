@@ -1,4 +1,4 @@
-"""Crash points that only jobs pass; `test_crashes.py` and tests of schedules die at each."""
+"""Crash points that only jobs pass; tests of jobs and of schedules die at each."""
 
 from __future__ import annotations
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tests.proof.job_evidence import JobEvidence
+
 Told = Literal["ok", "fail", "unknown"]
-What = Literal["claimed", "freed", "processed", "died"]
+What = Literal["enqueued", "claimed", "freed", "processed", "died"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Witnessed:
-    """The database saw a row of a work table being claimed, freed, or ended."""
+    """The database saw a row of a work table being claimed, freed, or ended; a job, enqueued."""
 
     what: What
     place: str
@@ -100,6 +102,8 @@ class Expected:
     uses_session: bool = False
     may_die_of: frozenset[str] = frozenset()
     must_die: bool = False
+    is_off: bool = False
+    """Settled without being called: its job is switched off."""
 
 
 @dataclass
@@ -115,3 +119,4 @@ class Evidence:
     letters: list[Letter] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
+    jobs: JobEvidence = field(default_factory=JobEvidence)

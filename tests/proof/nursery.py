@@ -23,7 +23,7 @@ from functools import partial
 from itertools import cycle
 from pathlib import Path
 
-from tests.proof import scenario
+from tests.proof import job_scenario, scenario
 from todoke import Event, Key, Settings, Todoke
 
 
@@ -84,6 +84,7 @@ def build(url: str, folder: str, settings: dict[str, object]) -> Todoke:
         return token
 
     scenario.register(app, called)
+    job_scenario.declare(app, called, lambda: None)
 
     @app.on(Deadly)
     def die(event: Deadly) -> None:

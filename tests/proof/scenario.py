@@ -100,6 +100,7 @@ def register(app: Todoke, called: Call) -> None:
     @app.on(Mailed)
     def mail(event: Mailed, attempt: Attempt) -> None:
         called(attempt.message.id.hex, "mail")
+        attempt.check()
 
     @app.on(Shipped)
     def ship(event: Shipped, session: Session, attempt: Attempt) -> None:
@@ -133,3 +134,4 @@ def register(app: Todoke, called: Call) -> None:
     @app.on(Asking, on_crash="ask")
     def ask(event: Asking, attempt: Attempt) -> None:
         called(attempt.message.id.hex, "ask")
+        attempt.check()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from greenlet import greenlet  # type: ignore[import-untyped]
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from todoke import Todoke
+from todoke.jobs.reporter import Reporter
 from todoke.runtime import Runtime
 from todoke.work.call import Call
 from todoke.work.lease import RowLeases
@@ -19,6 +23,14 @@ if TYPE_CHECKING:
     from tests.proof.simulator import World
 
 LEASE = 3.0
+
+
+class ReplyLost(OperationalError):
+    """The database has committed, and the line broke before it could say so."""
+
+    def __init__(self) -> None:
+        broken = Exception("the line broke")
+        super().__init__("COMMIT", None, broken, connection_invalidated=True)
 
 
 @dataclass(eq=False)
@@ -78,6 +90,9 @@ class Process:
         leases = RowLeases(self.app.worker_table, self.app.database, LEASE, *free)
         self.runtime = Runtime(self.app, leases=leases)
         self._keepers = self.runtime.keepers()
+        room, table = self.app.job_room, self.app.worker_table
+        told = (room.history, room.in_hand, self.runtime.membership.owner, room.worker_name)
+        self._reporter = Reporter(room.tables, table, *told)
         # Its actors share one thread, so none may wait there for another.
         self.runtime.performer.queues_up = False
 
@@ -85,6 +100,7 @@ class Process:
         """Start anew: nothing is left of what it knew but its statements."""
         self.runtime.membership.id = None
         self.runtime.membership.living = {}
+        self.app.job_room.in_hand._runs.clear()
         # The rare search for rows of unknown owners would only hide what should not be there.
         self._keepers[1]._next_search = float("inf")
         self.actor = self.world.spawn(self.name, self._run, self)
@@ -96,17 +112,21 @@ class Process:
     def _run(self) -> None:
         worker = self.runtime.worker(SimulatedSlots(self), self._beside())
         agents = [worker, *self._keepers, self.runtime.membership]
+        if self.world.has_jobs:
+            agents.append(self._reporter)
         due = dict.fromkeys(agents, 0.0)
         with self.app.engine.connect() as connection:
             self.runtime.membership.join(connection)
             self._note_owner()
-            while True:
-                for agent in self.world.shuffled(agents):
-                    if agent is worker or due[agent] <= self.world.now:
-                        rest = agent.tick(connection)
-                        due[agent] = self.world.now + self._late(agent, rest)
-                        self._note_owner()
-                self.world.rest(min(due.values()))
+        while True:
+            with self._unless_it_breaks() as connection:
+                while True:
+                    for agent in self.world.shuffled(agents):
+                        if agent is worker or due[agent] <= self.world.now:
+                            rest = agent.tick(connection)
+                            due[agent] = self.world.now + self._late(agent, rest)
+                            self._note_owner()
+                    self.world.rest(min(due.values()))
 
     def _beside(self) -> Beside | None:
         """Where its answers are written, with the profile `throughput`: an actor of its own."""
@@ -115,9 +135,10 @@ class Process:
         beside = Beside(Settler(self.app.database), self.wake)
 
         def settle() -> None:
-            with self.app.engine.connect() as connection:
-                while True:
-                    self.world.rest(self.world.now + beside.tick(connection))
+            while True:
+                with self._unless_it_breaks() as connection:
+                    while True:
+                        self.world.rest(self.world.now + beside.tick(connection))
 
         settler = self.world.spawn(f"{self.name} settler", settle, self)
 
@@ -127,6 +148,15 @@ class Process:
 
         beside.on_given = wake
         return beside
+
+    @contextmanager
+    def _unless_it_breaks(self) -> Iterator[Connection]:
+        """A connection, until a reply gets lost on it; as in a loop, the next is tried later."""
+        try:
+            with self.app.engine.connect() as connection:
+                yield connection
+        except ReplyLost:
+            self.world.rest(self.world.now + self.world.random.uniform(0, 1))
 
     def _late(self, agent: Any, rest: float) -> float:
         """Keepers are busy elsewhere now and then; the lease is renewed a little off its time."""

@@ -2,14 +2,15 @@
 
 Every simulated process, handler call and client is a greenlet. The product's named crash points
 are where they yield; the scheduler draws who goes on, which process is killed, which one sleeps
-beyond its lease, and how far the clock moves. A killed process is abandoned where it stands: its
-open transactions are rolled back, all else it knew is forgotten.
+beyond its lease, which reply to a commit is lost, and how far the clock moves. A killed process is
+abandoned where it stands: its open transactions are rolled back, all else it knew is forgotten.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -17,9 +18,9 @@ from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-u
 from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.orm import Session
 
-from tests.proof import scenario, witness
+from tests.proof import job_scenario, scenario, witness
 from tests.proof.evidence import Called, Evidence, Published, Told
-from tests.proof.simulated import LEASE, Actor, Process
+from tests.proof.simulated import LEASE, Actor, Process, ReplyLost
 from todoke import Settings, Todoke, crash
 from todoke.databases.sqlite import prepare
 from todoke.testing import Clock
@@ -29,11 +30,25 @@ SETTINGS = {
     "lease.renew": "2s",
     "outbox.poll": "3s",
     "retry.default": {"delays": ["1s", "2s", "2s"]},
+    "retry.job": {"delays": ["1s", "2s", "2s"]},
+    **job_scenario.SETTINGS,
 }
 
 
 CROWDED = 4
 """One in so many schedules has events of one key only, and more of them."""
+WORKING = 1
+"""The schedule after each of those has jobs, and few events."""
+FAULTS = {"crash": 0.02, "sleep": 0.03}
+LOST_REPLIES = {
+    "claim.after_commit": 0.02,
+    "settle.after_commit": 0.3,
+    "handler.after_commit": 0.1,
+}
+FAULTS_OF_JOBS = {"crash": 0.03, "sleep": 0.04, "all asleep": 0.3, **LOST_REPLIES}
+
+
+EXPECTED = {**scenario.expected(), **job_scenario.expected()}
 
 
 class Rollback(Exception):
@@ -48,21 +63,26 @@ class World:
         self._hub = getcurrent()
         self.actors: list[Actor] = []
         self._lock: Connection | None = None
-        self.evidence = Evidence(scenario.expected())
+        self.evidence = Evidence(EXPECTED)
+        self.has_jobs = self._is_calm = False
         self.processes = [self._process(url, n) for n in range(processes)]
         self.client_app = self._app(url, "client")
+        job_scenario.declare(self.client_app, self._called, self._pause)
+        self._jobs = job_scenario.Client(self.client_app, self.random)
         self.client_app.migrate()
         witness.install(self.client_app, by="actor()")
         with self.client_app.engine.begin() as connection:
             names = [row[0] for row in connection.execute(text(_TABLES))]
         self._tables = [name for name in names if name != "todoke_version"]
-        self.faults = {"crash": 0.02, "sleep": 0.03}
+        self.faults = FAULTS
         self.hits: dict[str, int] = {}
 
     def run(self, seed: int) -> Evidence:
         """One schedule: publish under faults, then a quiet period, then collect."""
         self._reset(seed)
         crowded = seed % CROWDED == 0
+        self.has_jobs, self._is_calm = seed % CROWDED == WORKING, False
+        self.faults = FAULTS_OF_JOBS if self.has_jobs else FAULTS
         events = self.random.randint(3, 6) if crowded else self.random.randint(1, 4)
         before = crash.arm(self._passage)
         try:
@@ -89,14 +109,15 @@ class World:
         for step in range(steps):
             if self._is_over(step):
                 return
-            if self.random.random() < self.faults["crash"]:
+            if self._happens("crash"):
                 self._crash_one()
-            if self.random.random() < self.faults["sleep"]:
+            if self._happens("sleep"):
                 self._put_to_sleep()
             self._step()
 
     def _calm(self) -> None:
         """No more faults: everything must come to an end."""
+        self._is_calm = True
         for step in range(5000):
             if self._is_over(step):
                 return
@@ -125,6 +146,9 @@ class World:
         self.clock.advance(f"{max(0.001, min(waits) - self.now):.6f}s")
         return True
 
+    def _happens(self, fault: str) -> bool:
+        return fault in self.faults and self.random.random() < self.faults[fault]
+
     def _blocked(self, actor: Actor) -> bool:
         return actor.waits_for_lock and self._lock is not None
 
@@ -134,10 +158,12 @@ class World:
         process.start()
 
     def _put_to_sleep(self) -> None:
-        process = self.random.choice(self.processes)
+        asleep = [self.random.choice(self.processes)]
+        if self._happens("all asleep"):
+            asleep = self.processes  # nobody is there who could declare the others dead
         until = self.now + LEASE * (1 + self.random.random())
         for one in self.actors:
-            if one.process is process:
+            if one.process in asleep:
                 one.wakes_at = until
 
     def _abandon(self, actors: Sequence[Actor]) -> None:
@@ -169,8 +195,15 @@ class World:
 
     def _passage(self, name: str) -> None:
         self.hits[name] = self.hits.get(name, 0) + 1
-        if getcurrent() is not self._hub:
-            self._hub.switch()
+        if getcurrent() is self._hub:
+            return
+        self._hub.switch()
+        if not self._is_calm and self._happens(name):
+            raise ReplyLost
+
+    def _pause(self) -> None:
+        """A job takes its time."""
+        self.rest(self.now + self.random.uniform(0, 2))
 
     def _current(self) -> Actor:
         return next(one for one in self.actors if one.thread is getcurrent())
@@ -199,6 +232,9 @@ class World:
     def _client(self, events: int, *, crowded: bool) -> Callable[[], None]:
         def run() -> None:
             for number in range(events):
+                if self.has_jobs and self.random.random() < 0.8:
+                    self._enqueue(number, give_up=self.random.random() < 0.15)
+                    continue
                 weights = scenario.CROWDED_WEIGHTS if crowded else scenario.WEIGHTS
                 kind = self.random.choices(list(scenario.KINDS), weights)[0]
                 case = 0 if crowded else self.random.choice((0, number))
@@ -223,6 +259,17 @@ class World:
         key = str(wish.case)
         self.evidence.published.append(Published(message.id.hex, kind, body, told, key, keyed))
 
+    def _enqueue(self, case: int, *, give_up: bool) -> None:
+        try:
+            with Session(self.client_app.engine) as session, session.begin():
+                note = self._jobs.enqueue(case, session)
+                session.flush()
+                if give_up:
+                    raise Rollback
+        except Rollback:
+            pass
+        note(self.evidence, "fail" if give_up else "ok")
+
     def _operator(self) -> None:
         """A person who looks at the dead letters now and then, so that parked keys go on."""
         app = self.client_app
@@ -241,6 +288,7 @@ class World:
         name = f"P{number}"
         app = self._app(url, name)
         scenario.register(app, self._called)
+        job_scenario.declare(app, self._called, self._pause)
         return Process(self, name, app, settles_beside=number % 2 == 1)
 
     def _app(self, url: str, name: str) -> Todoke:
@@ -262,7 +310,9 @@ class World:
     def _reset(self, seed: int) -> None:
         self.random.seed(seed)
         self.clock.set(Clock().now())
-        self.evidence = Evidence(scenario.expected())
+        # What is near zero is rounded as it was the first time, whatever was run before.
+        self.clock._passed = timedelta(0)
+        self.evidence = Evidence(EXPECTED)
         for process in self.processes:
             process.owners.clear()
             process.app.identities._last = 0
@@ -274,10 +324,8 @@ class World:
     def _anything_living(self) -> bool:
         with self.client_app.engine.connect() as connection:
             raw = connection.connection.cursor()
-            count = (
-                "SELECT (SELECT count(*) FROM todoke_outbox) + (SELECT count(*) FROM todoke_inbox)"
-            )
-            return bool(raw.execute(count).fetchone()[0])
+            counts = " + ".join(f"(SELECT count(*) FROM todoke_{name})" for name in witness.PLACES)
+            return bool(raw.execute(f"SELECT {counts}").fetchone()[0])
 
     def _name_writers(self) -> None:
         """Tell each writer by the owner it wrote for, where that owner was its own."""

@@ -9,11 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 
 from tests.counts import Counts
-from tests.jobs.points import OF_JOBS
-from tests.proof import scenario, witness
+from tests.proof import job_scenario, scenario, witness
 from tests.proof.evidence import Evidence, Published
 from tests.proof.nursery import Deadly, build
 from tests.proof.verifier import verify
@@ -27,9 +26,12 @@ SETTINGS: dict[str, object] = {
     "lease.renew": "300ms",
     "outbox.poll": "100ms",
     "retry.default": {"delays": ["50ms", "50ms", "50ms"]},
+    "retry.job": {"delays": ["50ms", "50ms", "50ms"]},
+    **job_scenario.SETTINGS,
 }
 # Publishing happens in the clients here, and the others have tests of their own.
-ELSEWHERE = ("accept.", "publish.", "redrive.", "shutdown.", "retention.", *OF_JOBS)
+OF_CLIENTS = ("accept.", "publish.", "unique.")
+ELSEWHERE = (*OF_CLIENTS, "redrive.", "shutdown.", "retention.", "report.", "forget.", "tick.")
 POINTS = [name for name in crash.POINTS if not name.startswith(ELSEWHERE)]
 
 
@@ -48,8 +50,11 @@ def test_kill_nine_loses_nothing_and_repeats_no_effect(
     counts: Counts,
     record_property: Callable[[str, object], None],
 ) -> None:
-    """OB-4, OB-6, OB-7, ID-5: 0 lost, 0 session effects twice, 0 stuck, recovery <= lease + 2 s."""
-    evidence = Evidence(scenario.expected())
+    """OB-4, OB-6, OB-7, ID-5: 0 lost, 0 session effects twice, 0 stuck, recovery <= lease + 2 s.
+
+    JB-1, JB-3, JB-5, JB-9: the same of jobs, with what follows them, their keys and their runs.
+    """
+    evidence = Evidence({**scenario.expected(), **job_scenario.expected()})
     with workers(database_url, tmp_path, SETTINGS) as band:
         _storm(app, band, evidence, counts.kills)
         until(lambda: _calm(app, band), 120)
@@ -61,7 +66,7 @@ def test_kill_nine_loses_nothing_and_repeats_no_effect(
     _adopt_chained(evidence)
     again = sum(1 for one in evidence.witnessed if one.what == "claimed" and one.attempt > 1)
     record_property("kills", kills)
-    record_property("events", len(evidence.published))
+    record_property("events and jobs", len(evidence.published))
     record_property("rows claimed again", again)
     record_property("slowest recovery in seconds", round(slowest, 2))
     assert verify(evidence) == []
@@ -127,8 +132,14 @@ def _calm(app: Todoke, band: Workers) -> bool:
 
 def _publish_until(app: Todoke, evidence: Evidence, over: threading.Event) -> None:
     chance, number = random.Random(0), 0
+    client = job_scenario.Client(app, chance)
     while not over.wait(0.005):
         number += 1
+        if chance.random() < 0.3:
+            with app.session() as session:
+                note = client.enqueue(number, session)
+            note(evidence, "ok")
+            continue
         kind = chance.choices(list(scenario.KINDS), scenario.WEIGHTS)[0]
         wish = kind(case=number)
         keyed = chance.random() < 0.5
@@ -143,7 +154,8 @@ def _publish_until(app: Todoke, evidence: Evidence, over: threading.Event) -> No
 def _living(app: Todoke) -> int:
     with app.session() as session:
         status = app.events.status(session)
-    return status.pending + status.processing
+        jobs = session.execute(select(func.count()).select_from(app.jobs_table.live)).scalar_one()
+    return status.pending + status.processing + jobs
 
 
 def _slowest_recovery(app: Todoke, band: Workers) -> float:

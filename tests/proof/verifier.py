@@ -9,15 +9,18 @@
                     has ended; the same may come again, after a failure or a crash
 7. Ledger agrees    an entry is failed where a delivery of its message is dead, succeeded where all
                     of them are processed, and not there where it was rolled back
+
+Jobs are judged by the first five as events are, and by `job_verifier` for what only they have.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tests.proof.evidence import Evidence, Expected, Published, Witnessed
+from tests.proof.job_verifier import is_rescue, verify_jobs
+from tests.proof.violation import Violation
 
 LOST, TWICE, UNFENCED, PLACES, INCOMPLETE, INVERTED, DISAGREES = (
     "nothing lost",
@@ -31,16 +34,6 @@ LOST, TWICE, UNFENCED, PLACES, INCOMPLETE, INVERTED, DISAGREES = (
 ERROR_CLASSES = {"permanent", "transient", "business", "timeout"}
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
-    invariant: str
-    event: str
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.invariant}: {self.event}: {self.what}"
-
-
 def verify(evidence: Evidence) -> list[Violation]:
     return [
         *_nothing_lost(evidence),
@@ -50,6 +43,7 @@ def verify(evidence: Evidence) -> list[Violation]:
         *_letters_complete(evidence),
         *_in_order(evidence),
         *_ledger_agrees(evidence),
+        *verify_jobs(evidence),
     ]
 
 
@@ -81,8 +75,9 @@ def _arrived(
         if row in settled:
             if wish.must_die:
                 yield Violation(LOST, published.event, f"{wish.handler} should have given it up")
-            elif (published.event, wish.handler) not in called:
-                yield Violation(LOST, published.event, f"settled, but {wish.handler} never ran")
+            elif ((published.event, wish.handler) in called) == wish.is_off:
+                ran = "ran, though it is off" if wish.is_off else "never ran"
+                yield Violation(LOST, published.event, f"settled, but {wish.handler} {ran}")
         elif row in dead or (unrouted in dead and unrouted not in settled):
             code = dead.get(row) or dead[unrouted]
             if code not in wish.may_die_of:
@@ -116,9 +111,10 @@ def _session_wishes(evidence: Evidence, published: Published) -> list[Expected]:
 
 def _fenced(evidence: Evidence) -> Iterator[Violation]:
     rows: defaultdict[tuple[str, int], list[Witnessed]] = defaultdict(list)
-    for one in evidence.witnessed:
+    witnessed = [one for one in evidence.witnessed if one.what != "enqueued"]
+    for one in witnessed:
         rows[one.place, one.row].append(one)
-    behind = _freed_behind_another(evidence.witnessed)
+    behind = _freed_behind_another(witnessed)
     for (place, number), seen in rows.items():
         yield from _fenced_row(f"{place} row {number}", seen, behind)
 
@@ -160,13 +156,9 @@ def _fenced_row(name: str, seen: list[Witnessed], behind: set[int]) -> Iterator[
             yield Violation(
                 UNFENCED, name, f"{one.what} by attempt {one.attempt}, not the holder's"
             )
-        elif one.by not in (None, one.owner) and not (_is_rescue(one) or id(one) in behind):
+        elif one.by not in (None, one.owner) and not (is_rescue(one) or id(one) in behind):
             yield Violation(UNFENCED, name, f"{one.what} by {one.by}, held by {one.owner}")
         holder = None
-
-
-def _is_rescue(one: Witnessed) -> bool:
-    return one.state in ("suspect", "held", "OUTCOME_UNKNOWN", "CRASHED")
 
 
 def _one_place(evidence: Evidence) -> Iterator[Violation]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
 from tests.proof.evidence import Effect, Entry, Evidence, Letter, Living, Settled, Witnessed
+from tests.proof.job_witness import collect_jobs
 from todoke import Todoke
 
-PLACES = ("outbox", "inbox")
+PLACES = ("outbox", "inbox", "jobs")
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS witness (seq {serial}, what TEXT, place TEXT, row_id BIGINT, "
@@ -56,9 +58,13 @@ def _remembered(app: Todoke) -> list[str]:
 
 def _triggers(app: Todoke, place: str, by: str) -> list[str]:
     kind = app.database.kind
-    work = app.outbox_table if place == "outbox" else app.inbox_table
+    tables = (app.outbox_table, app.inbox_table, app.jobs_table)
+    work = dict(zip(PLACES, tables, strict=True))[place]
     letters = app.metadata.tables[_name(app, "dead_letters")]
     found = []
+    if place == "jobs":
+        values = f"'enqueued', '{place}', NEW.id, NULL, NEW.attempt, NEW.state, {by}, 0"
+        found += _trigger("jobs_enqueued", f"INSERT ON {work.live}", "TRUE", values, kind)
     for what, condition in _CHANGES.items():
         row = "NEW" if what == "claimed" else "OLD"
         values = f"'{what}', '{place}', {row}.id, {row}.owner, {row}.attempt, NEW.state, {by}"
@@ -108,7 +114,7 @@ def _collect(connection: Connection, app: Todoke, evidence: Evidence) -> None:
     def rows(statement: str) -> Sequence[Any]:
         return connection.execute(text(statement)).all()
 
-    for place in PLACES:
+    for place in PLACES[:2]:
         live, history = _name(app, place), _name(app, f"{place}_history")
         for event, handler in rows(f"SELECT message_id, handler FROM {live}"):
             evidence.living.append(Living(_id(event), handler))
@@ -116,11 +122,13 @@ def _collect(connection: Connection, app: Todoke, evidence: Evidence) -> None:
             evidence.settled.append(Settled(_id(event), handler))
     for event, handler, *told, attempts, closed in rows(
         "SELECT message_id, handler, body, error_class, error_code, error_message, "
-        f"error_traceback, attempt - spared, closed_as FROM {_name(app, 'dead_letters')}"
+        f"error_traceback, attempt - spared, closed_as FROM {_name(app, 'dead_letters')} "
+        "WHERE source <> 'job'"
     ):
         body, error_class, code, message, trail = (one or "" for one in told)
         why = (error_class, code, message, trail, attempts)
         evidence.letters.append(Letter(_id(event), handler, body, *why, closed == "redriven"))
+    collect_jobs(evidence, rows, partial(_name, app), _id)
     for event, state in rows(f"SELECT message_id, state FROM {_name(app, 'ledger')}"):
         evidence.entries.append(Entry(_id(event), state))
     for row in rows("SELECT event, handler, token FROM effects"):

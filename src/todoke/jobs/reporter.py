@@ -1,7 +1,8 @@
 """Telling others of the runs in hand while they go on, and hearing what people want of them.
 
 A run that takes longer than a moment gets its row in the history while it runs, with its progress;
-one that was cancelled is told so.
+one that was cancelled is told so. A process that was declared dead tells nothing of what it still
+has in hand: those runs were lost with it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Table, bindparam, select
 
 from todoke import crash
 from todoke.clock import Clock
@@ -32,6 +33,7 @@ class Reporter:
     def __init__(
         self,
         tables: JobTables,
+        workers: Table,
         history: RunHistory,
         in_hand: RunsInHand,
         identities: Identities,
@@ -46,6 +48,12 @@ class Reporter:
         jobs = bindparam("jobs", type_=UNIQUE_ID, expanding=True)
         self._cancelled = select(cancelled.c.job_id, cancelled.c.author).where(
             cancelled.c.job_id.in_(jobs)
+        )
+        # Locked against the rescuer's DELETE: whoever deletes it ends the runs that are told of.
+        self._registered = (
+            select(workers.c.id)
+            .where(workers.c.id == bindparam("me", type_=UNIQUE_ID))
+            .with_for_update(read=True, key_share=True)
         )
 
     def tick(self, connection: Connection) -> float:
@@ -70,11 +78,14 @@ class Reporter:
 
     def _tell(self, connection: Connection, runs: Sequence[RunInHand]) -> None:
         owner = self._owner()
+        runs = [run for run in runs if run.call.owner == owner]
         if not runs or owner is None:
             return
         held: list[RunInHand] = []
         try:
             with connection.begin():
+                if connection.execute(self._registered, {"me": owner}).first() is None:
+                    return
                 # Only now: whoever settles a run may hold the one write lock and wait for these.
                 held = [run for run in runs if run.lock.acquire(blocking=False)]
                 alive = [run for run in held if not run.ended]

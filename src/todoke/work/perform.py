@@ -27,11 +27,11 @@ from todoke.errors import LeaseLost, PermanentError
 from todoke.outcome import Done, Outcome
 from todoke.work.attempt import Attempt
 from todoke.work.call import Answer, Call, Fenced, InOwnTransaction
-from todoke.work.conclude import Conclusions
+from todoke.work.conclude import Conclusions, outcome_unknown
 from todoke.work.deadline import Deadlines
 from todoke.work.handler import CallNext, Middleware
 from todoke.work.inject import Providers
-from todoke.work.settlement import HandedBack, Later, Settlement, Then
+from todoke.work.settlement import Dead, HandedBack, Later, Settlement, Then
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class Performer:
                 return self._rerun(call, self._in_session)
             return self._without_session(call)
         except LeaseLost:
-            return Fenced(call.item)
+            return returned(call)
         except DatabaseAway:
             return _when_it_is_back(call)
         except (Exception, SystemExit) as error:
@@ -97,7 +97,7 @@ class Performer:
                 call.interrupt = None
                 interrupted = self._deadlines.end(slot)
         except LeaseLost:
-            return Fenced(call.item)
+            return returned(call)
         except DatabaseAway:
             return _when_it_is_back(call)
         except (Exception, SystemExit, asyncio.CancelledError) as error:
@@ -303,6 +303,18 @@ class Performer:
         if call.settling.was_settled(connection, call.owner, call.item):
             return InOwnTransaction(call.item)
         return Fenced(call.item)
+
+
+def returned(call: Call) -> Settlement:
+    """Free for another, unless it had begun what a person wants to be asked about.
+
+    Also where the lease was lost: perhaps it is only in doubt and will be renewed, and what is
+    nobody's answer would then be this process's for ever. If another attempt has it, nothing is
+    written.
+    """
+    if call.handler.asks and call.started is not None:
+        return Dead(call.item, outcome_unknown(call.item), final=True)
+    return HandedBack(call.item)
 
 
 def _session_name(call: Call) -> str:

@@ -55,7 +55,7 @@ class Pressure:
         parts = self._parts_of(call)
         if not parts:
             return answer
-        if isinstance(answer, HandedBack):
+        if isinstance(answer, HandedBack) and call.started is None:
             source = call.settling.table.source
             self.let_go(source, call.item, call.owner, probe=call.probe)
             return answer

@@ -17,10 +17,11 @@ from todoke.database import Database
 from todoke.telemetry import Counts, log
 from todoke.work.account import Account
 from todoke.work.call import Answer, Call, Fenced, InOwnTransaction
-from todoke.work.conclude import Conclusions, describe, outcome_unknown
+from todoke.work.conclude import Conclusions, describe
 from todoke.work.intake import Intake
 from todoke.work.item import Item
 from todoke.work.order import Entry
+from todoke.work.perform import returned
 from todoke.work.pressure import Pressure
 from todoke.work.settlement import Dead, HandedBack, Processed, Settled, Settlement
 from todoke.work.settler import Beside, Group, Unsettled
@@ -121,7 +122,7 @@ class Worker:
             if call.started is None:
                 source = self._source_of(call).name
                 self._pressure.let_go(source, call.item, call.owner, probe=call.probe)
-            self._leave(call, _returned(call))
+            self._leave(call, returned(call))
 
     # --- claiming ----------------------------------------------------------------------------
 
@@ -387,10 +388,3 @@ class Worker:
             if call.started is not None:
                 taken = now - call.started
                 self._intake.seconds_each += 0.1 * (taken - self._intake.seconds_each)
-
-
-def _returned(call: Call) -> Settlement:
-    """Free for another, unless it had begun what a person wants to be asked about."""
-    if call.handler.asks and call.started is not None:
-        return Dead(call.item, outcome_unknown(call.item), final=True)
-    return HandedBack(call.item)

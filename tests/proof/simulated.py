@@ -90,9 +90,16 @@ class Process:
         leases = RowLeases(self.app.worker_table, self.app.database, LEASE, *free)
         self.runtime = Runtime(self.app, leases=leases)
         self._keepers = self.runtime.keepers()
-        room, table = self.app.job_room, self.app.worker_table
-        told = (room.history, room.in_hand, self.runtime.membership.owner, room.worker_name)
-        self._reporter = Reporter(room.tables, table, *told)
+        room = self.app.job_room
+        self._reporter = Reporter(
+            room.tables,
+            self.app.worker_table,
+            room.history,
+            room.in_hand,
+            self.app.identities,
+            self.runtime.membership.owner,
+            room.worker_name,
+        )
         # Its actors share one thread, so none may wait there for another.
         self.runtime.performer.queues_up = False
 

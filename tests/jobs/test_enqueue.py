@@ -246,6 +246,32 @@ def test_a_key_is_free_when_its_job_was_given_up(migrated_url: str) -> None:
             assert not fails.enqueue(connection, unique="key").existed
 
 
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_redriven_job_takes_its_key_back_unless_another_has_it(
+    migrated_url: str, taken: bool
+) -> None:
+    """JB-9 ER-4"""
+    with application(migrated_url, settings={"retry.job": {"delays": []}}) as app:
+
+        @app.job()
+        def fails() -> None:
+            raise ValueError
+
+        with app.session() as session:
+            first = fails.enqueue(session, unique="key")
+        app.drain()
+        with app.engine.begin() as connection:
+            second = fails.enqueue(connection, unique="key") if taken else first
+            everything = app.dead_letters.where()
+            app.dead_letters.redrive(connection, everything, by="mika", reason="mended")
+            again = fails.enqueue(connection, unique="key")
+            assert (again.existed, again.id) == (True, second.id)
+        assert waiting(app) == 1 + taken
+        app.drain()
+        with app.engine.begin() as connection:
+            assert not fails.enqueue(connection, unique="key").existed
+
+
 def test_of_two_callers_at_once_one_is_first(migrated_url: str) -> None:
     """JB-9: the second waits for the first one's commit"""
     with application(migrated_url) as app:

@@ -80,12 +80,15 @@ class Endings:
             self._writer.write(connection, rows)
 
     def reopen(self, connection: Connection, letter: Row[Any]) -> None:
-        """A dead letter is tried again: its batch waits for it once more.
+        """A dead letter is tried again: its key is its own, and its batch waits for it once more.
 
         Whoever wanted it to end when it was dying already meant its earlier life.
         """
         self.withdraw(connection, letter.message_id)
         ties = ties_of(letter.headers)
+        if ties.unique is not None:
+            job = letter.message_id
+            self._writer.keys.take_back(connection, letter.context, ties.unique, job)
         if ties.batch is not None:
             values = {"of_batch": ties.batch, "ended": -1, "lost": -1}
             connection.execute(self._count, values)

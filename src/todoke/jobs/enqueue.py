@@ -106,8 +106,8 @@ class Enqueuing:
     ) -> Any:
         spec = self.spec(job, argument, delay=delay, priority=priority, queue=queue)
         wish = unique_of(unique)
-        held = wish is not None and wish.within is None
-        row = row_of(spec, self._identities.draw(), Ties(unique=True) if held else NONE)
+        held = wish.key if wish is not None and wish.within is None else None
+        row = row_of(spec, self._identities.draw(), Ties(unique=held) if held else NONE)
         ref: JobRef[Any] = JobRef(row.message_id, job.name, wish.key if wish else None)
         row.unique, row.ref = wish, ref
         return self._give(tx, [row], ref, f"enqueue({job.name})")

@@ -15,7 +15,8 @@ from todoke import codec
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    unique: bool = False
+    unique: str | None = None
+    """The key that is its own until it has ended."""
     batch: UUID | None = None
     then: tuple[dict[str, Any], ...] = ()
     """Calls that follow, one after the other; the first is enqueued when this job succeeds."""
@@ -26,8 +27,8 @@ class Ties:
     def text(self) -> str | None:
         """None where there are none."""
         told: dict[str, Any] = {}
-        if self.unique:
-            told["unique"] = True
+        if self.unique is not None:
+            told["unique"] = self.unique
         if self.batch is not None:
             told["batch"] = str(self.batch)
         if self.then:
@@ -49,7 +50,7 @@ def ties_of(headers: str | None) -> Ties:
         return NONE
     told = codec.load_object(headers)
     return Ties(
-        unique=bool(told.get("unique")),
+        unique=told.get("unique"),
         batch=UUID(told["batch"]) if "batch" in told else None,
         then=tuple(told.get("then", ())),
         schedule=told.get("schedule"),

@@ -37,6 +37,7 @@ class UniqueKeys:
         told = (keys.c.job_id, expired)
         fresh = database.add_missing(keys).values(taken_at=now)
         self._take = fresh.returning(*told)
+        self._take_back = fresh
         timed = fresh.values(expires_at=database.after("keeps"))
         self._take_for_a_time = timed.returning(*told)
         # With a lock: where a transaction reads as of its beginning, the newest is read all the
@@ -96,6 +97,10 @@ class UniqueKeys:
     def free(self, connection: Connection, jobs: Sequence[UUID]) -> None:
         """They have ended: keys that were theirs for that long are free."""
         connection.execute(self._free, {"jobs": list(jobs)})
+
+    def take_back(self, connection: Connection, context: str, key: str, job: UUID) -> None:
+        """A job lives again: its key is its own once more, unless another has it by now."""
+        connection.execute(self._take_back, {"context": context, "key": key, "job_id": job})
 
     def _taking(self, row: JobRow) -> Find:
         unique, context = _wish(row), row.shared["context"]

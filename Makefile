@@ -35,7 +35,7 @@ help:
 run: run-environment ## start the shop on SQLite, with everything it needs; Ctrl-C ends it
 	@exec $(BIN)/python -m shop.demo $(ARGUMENTS)
 
-test: test-environment ## run all tests, on SQLite, a private PostgreSQL and a private MariaDB
+test: test-environment ## run all tests, each on one of its databases; ARGUMENTS=--every-database on all
 	@exec env $(IN_MEMORY) $(PYTEST) --numprocesses $(WORKERS) --maxprocesses 8 $(ARGUMENTS)
 
 prove: test-environment ## run the proofs with large counts; writes docs/proof/report.md

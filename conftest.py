@@ -7,6 +7,7 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 pytest_plugins = [
     "pytest_todoke",
+    "tests.breadth",
     "tests.counts",
     "tests.proof_report",
     "tests.servers.availability",

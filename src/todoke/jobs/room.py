@@ -34,6 +34,7 @@ from todoke.jobs.tick_writer import MakeSpec, TickWriter
 from todoke.jobs.ticks import TickLedger
 from todoke.jobs.whereabouts import Whereabouts
 from todoke.jobs.why import Reasons
+from todoke.limits import Bounds, queue_bounds
 from todoke.settings import Settings
 from todoke.telemetry import Tally
 from todoke.work.destination_table import DestinationTables
@@ -123,7 +124,7 @@ class JobRoom:
             tables,
             Whereabouts(tables.work, letters.letters),
             Surroundings(tables, destinations, self._workers, self.pauses, database, leases),
-            Reasons(self._handlers, settings.seconds("outbox.poll")),
+            Reasons(self._handlers, self._around, settings.seconds("outbox.poll")),
             self._handlers,
             enqueuing=enqueuing,
             cancelling=Cancelling(tables, self.endings, self.history, self._identities, database),
@@ -150,6 +151,9 @@ class JobRoom:
         """A process is no more."""
         self.key_slots.free(connection, worker)
         return self.history.lose(connection, worker)
+
+    def _around(self, queue: str) -> Bounds | None:
+        return queue_bounds(queue, self._settings.queue_bounds(queue))
 
     def _per_key(self, stream: str) -> int | None:
         """How many of each key may run at once there; None where keys are not counted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from pydantic import ValidationError
@@ -13,7 +13,7 @@ from todoke.jobs.pauses import Handlers, PauseRecord
 from todoke.jobs.records import CANCELLED, DEAD, PENDING, PROCESSING
 from todoke.jobs.surroundings import MOST_COUNTED, Holder, LivingWorker, Running, Situation
 from todoke.jobs.whereabouts import Found
-from todoke.limits import Rate
+from todoke.limits import Bounds, Limit, Rate
 from todoke.message import told
 from todoke.telemetry import masked
 from todoke.work.destination_table import State
@@ -28,8 +28,11 @@ _NAMED = 3
 class Reasons:
     """Tells what jobs wait for."""
 
-    def __init__(self, handlers: Handlers, poll: float) -> None:
-        self._handlers, self._poll = handlers, poll
+    def __init__(
+        self, handlers: Handlers, around: Callable[[str], Bounds | None], poll: float
+    ) -> None:
+        """`around` tells what binds all jobs of a queue."""
+        self._handlers, self._around, self._poll = handlers, around, poll
 
     def all(self, found: Found, situation: Situation) -> list[str]:
         """How it stands with any job; never empty."""
@@ -64,9 +67,21 @@ class Reasons:
                 "its queue has nothing else to do."
             )
         yield from _destination(found, handler, situation)
+        yield from self._queue_bounds(queue_of(found.stream), situation)
         yield from _turn(found, handler, situation)
         if found.state in (READY, SUSPECT):
             yield from _places(found, situation)
+
+    def _queue_bounds(self, queue: str, situation: Situation) -> Iterator[str]:
+        bounds = self._around(queue)
+        if bounds is None:
+            return
+        told, name = f"Queue {queue}", bounds.destination
+        if bounds.limit is not None:
+            runs = [one for one in situation.running if queue_of(one.stream) == queue]
+            yield from _limit(told, bounds.limit, situation.slot_holders(name), runs, situation)
+        if bounds.rate is not None and (state := situation.destination(name)) is not None:
+            yield from _rate(f"{told} may begin", bounds.rate, state)
 
 
 # --- one reason each -------------------------------------------------------------------------
@@ -146,25 +161,30 @@ def _destination(found: Found, handler: JobHandler | None, situation: Situation)
     if state is not None and state.open_until is not None:
         yield _rests(name, state)
     if bounds is not None and bounds.limit is not None:
-        yield from _limit(name, bounds.limit.at_once, situation)
-    if bounds is not None and bounds.rate is not None and state is not None:
-        yield from _rate(name, bounds.rate, state)
-
-
-def _limit(name: str, at_once: int, situation: Situation) -> Iterator[str]:
-    holders = situation.slot_holders(name)
-    if sum(one.slots for one in holders) >= at_once:
         runs = [one for one in situation.running if destination_of(one.stream) == name]
-        full = f"{name} is full, at most {at_once:,} at once"
+        yield from _limit(name, bounds.limit, situation.slot_holders(name), runs, situation)
+    if bounds is not None and bounds.rate is not None and state is not None:
+        yield from _rate(f"{name} may be called", bounds.rate, state)
+
+
+def _limit(
+    name: str,
+    limit: Limit,
+    holders: Sequence[Holder],
+    runs: Sequence[Running],
+    situation: Situation,
+) -> Iterator[str]:
+    if sum(one.slots for one in holders) >= limit.at_once:
+        full = f"{name} is full, at most {limit.at_once:,} at once"
         yield f"{full}: {_held(holders, runs, situation.now)}."
 
 
-def _rate(name: str, rate: Rate, state: State) -> Iterator[str]:
+def _rate(may: str, rate: Rate, state: State) -> Iterator[str]:
     wait = _until_token(rate, state)
     if wait > 0:
         often = f"{rate.count:,} per {lasting(rate.within.total_seconds())}"
         when = at(state.now + timedelta(seconds=wait), state.now)
-        yield f"{name} may be called {often}: the next time at {when}, in {lasting(wait)}."
+        yield f"{may} {often}: the next time at {when}, in {lasting(wait)}."
 
 
 def _rests(name: str, state: State) -> str:

@@ -102,7 +102,8 @@ class Jobs(JobReader):
     ) -> JobOperation:
         """Try a job again, now: one that is dead, waits for its next attempt, or has ended.
 
-        One that has ended stays as it is: a new job has its argument, and none of its ties.
+        One that has ended stays as it is: a new job has its argument, and none of its ties. Who
+        wanted a waiting one to end is overruled.
         """
         check_author(by, reason)
         found = self._find(connection, job)
@@ -121,6 +122,7 @@ class Jobs(JobReader):
         if not connection.execute(self._hasten, {"of_message": found.id}).rowcount:
             why = f"it waits already, for something else. `todoke jobs why {found.id}` tells what."
             raise _refused("retry", found, why)
+        self._cancelling.withdraw(connection, found.id)
         self._ring(connection, [hint_of(self._work.source, found.stream, UNORDERED)])
         return self._record(connection, "retry", found, 1, by, reason)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, select, update
 
 from todoke import codec, crash
 from todoke.database import UNIQUE_ID, Database
@@ -54,6 +54,7 @@ class Endings:
             delete(table).where(table.c.job_id.in_(ids))
             for table in (tables.cursors, tables.cancellations)
         ]
+        self._withdraw = self._forget[1]
 
     def write(
         self,
@@ -78,12 +79,20 @@ class Endings:
             crash.point("job.before_follower")
             self._writer.write(connection, rows)
 
-    def reopen(self, connection: Connection, item_headers: str | None) -> None:
-        """A dead letter is tried again: its batch waits for it once more."""
-        ties = ties_of(item_headers)
+    def reopen(self, connection: Connection, letter: Row[Any]) -> None:
+        """A dead letter is tried again: its batch waits for it once more.
+
+        Whoever wanted it to end when it was dying already meant its earlier life.
+        """
+        self.withdraw(connection, letter.message_id)
+        ties = ties_of(letter.headers)
         if ties.batch is not None:
             values = {"of_batch": ties.batch, "ended": -1, "lost": -1}
             connection.execute(self._count, values)
+
+    def withdraw(self, connection: Connection, job: UUID) -> None:
+        """Nobody wants it to end any more."""
+        connection.execute(self._withdraw, {"ids": [job]})
 
     def _next(self, item: Item, ties: Ties) -> JobRow:
         first, *rest = ties.then
@@ -155,7 +164,7 @@ class Aftermath:
             if isinstance(one, Processed):
                 ties = run.ties if run else ties_of(one.item.headers)
                 processed[one.ends_well].append((one.item, ties))
-                if run is not None and run.run is not None:
+                if run is not None and (run.run is not None or run.call.cancelled is not None):
                     worked.append(one.item.message_id)
             elif not _is_attempt(one) and (run is None or not run.noted):
                 continue

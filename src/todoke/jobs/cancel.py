@@ -96,6 +96,10 @@ class Cancelling:
         """Whoever runs it reads this within a second; the first to ask is the one who is named."""
         connection.execute(self._ask, {"job_id": id, "author": by, "reason": reason})
 
+    def withdraw(self, connection: Connection, id: UUID) -> None:
+        """It was said since that it is to go on."""
+        self._endings.withdraw(connection, id)
+
     def _chosen(
         self, rows: Select[Any], jobs: Sequence[str] | None, queue: str | None
     ) -> Select[Any]:

@@ -1,4 +1,5 @@
-"""Letting go of what is old: runs beyond the last so many, keys whose time is over, old ticks.
+"""Letting go of what is old: runs beyond the last so many, keys whose time is over, old ticks, what
+jobs have left that live no more.
 
 Of each job the last successes are kept, and all failures for their time. Ids are drawn in the
 order of time, so that old runs are found by them; each walk begins behind the last, since failures
@@ -19,6 +20,7 @@ from todoke.database import UNIQUE_ID, Database
 from todoke.identity import first_at
 from todoke.jobs.handler import JobHandler
 from todoke.jobs.history import SKIPPED, SUCCEEDED
+from todoke.jobs.remains import Remains
 from todoke.jobs.table import JobTables
 
 REST, _AT_ONCE, _MOST_CHUNKS = 10.0, 1_000, 10
@@ -53,6 +55,7 @@ class Forgetting:
         tick = select(ticks.c.application, ticks.c.schedule, ticks.c.due)
         cutoff = database.once(database.after("cutoff"))
         self._ticks = _Chunk(ticks, tick.where(ticks.c.noted_at < cutoff))
+        self._remains = Remains(tables)
 
     def tick(self, connection: Connection) -> float:
         before = self._clock.now() - self._keeps
@@ -60,6 +63,7 @@ class Forgetting:
             self._forget_runs(connection, handler, before)
         self._keys.run(connection, {})
         self._ticks.run(connection, {"cutoff": -self._keeps.total_seconds()})
+        self._remains.forget(connection)
         return REST
 
     def _forget_runs(self, connection: Connection, job: JobHandler, before: datetime) -> None:

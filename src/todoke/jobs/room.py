@@ -145,7 +145,7 @@ class JobRoom:
     def reopened(self, connection: Connection, letter: Row[Any]) -> None:
         """A dead letter is tried again."""
         if letter.source == self.tables.work.source:
-            self.endings.reopen(connection, letter.headers)
+            self.endings.reopen(connection, letter)
 
     def freed(self, connection: Connection, worker: UUID) -> int:
         """A process is no more."""

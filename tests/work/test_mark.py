@@ -54,11 +54,25 @@ def test_while_there_is_a_backlog_it_looks_from_the_beginning_once_a_second() ->
 def test_looks_from_the_beginning_that_take_long_are_rare() -> None:
     """OB-5: such as while an old transaction keeps dead rows in sight."""
     mark = Mark()
-    mark.start(10.0)
+    mark.start(9.9)
+    assert mark.note(items(6), 9.9, 9.92, full=False)
+    assert mark.start(10.0) == BEGINNING
     assert mark.note(items(7), 10.0, 10.02, full=False)
     assert mark.start(10.9) == (0, 7)
     assert mark.note(items(), 10.9, 10.901, full=False)
     assert mark.start(11.03) == BEGINNING
+
+
+def test_one_look_that_took_long_makes_none_rare() -> None:
+    """OB-5: it waited for a lock, or its process stood still; what it passed by may be free now."""
+    mark = Mark()
+    mark.start(10.0)
+    assert mark.note(items(7), 10.0, 15.0, full=False)
+    assert mark.start(15.0) == BEGINNING
+    mark.note(items(8), 15.0, 15.001, full=False)
+    mark.start(16.0)
+    mark.note(items(9), 16.0, 17.0, full=False)
+    assert mark.start(17.0) == BEGINNING
 
 
 def test_what_commits_late_is_found_before_the_stream_counts_as_empty(app: Todoke) -> None:

@@ -35,6 +35,7 @@ class Mark:
     def __init__(self) -> None:
         self._place, self._most_urgent = BEGINNING, _LEAST_URGENT
         self._looked, self._took, self._found_all = float("-inf"), 0.0, True
+        self._last_took = 0.0
 
     def start(self, now: float) -> Place:
         if now >= self._looked + self._pause:
@@ -48,7 +49,10 @@ class Mark:
             self._place = (items[-1].priority, items[-1].id)
             self._most_urgent = min(self._most_urgent, items[0].priority)
         if is_whole:
-            self._looked, self._took, self._found_all = ended, ended - began, not full
+            self._looked, self._found_all = ended, not full
+            # Twice in a row: a single one may have waited for a lock, or its process stood still.
+            self._took = min(self._last_took, ended - began)
+            self._last_took = ended - began
         if full:
             return False
         if not self._is_slow:

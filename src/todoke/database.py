@@ -173,8 +173,12 @@ class Database(ABC):
     def engine(self, url: URL, pool_size: int, patience: float = 30.0) -> Engine:
         """An engine with durable settings; patience is how long to wait for the one writer."""
 
-    def agents_engine(self, url: URL) -> Engine:
-        """Connections for the worker's agents, who do not wait long for the one writer."""
+    def agents_engine(self, url: URL, idle: float) -> Engine:
+        """Connections for the worker's agents, who do not wait long for the one writer.
+
+        Where there is a server, it ends those that leave a transaction open and say nothing for so
+        many seconds: their process stands still, and others need what it has locked.
+        """
         return self.engine(url, pool_size=5, patience=1.0)
 
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlalchemy import MetaData
@@ -48,7 +49,14 @@ def build_rooms(app: Todoke) -> None:
     )
     database = app.database
     database.prepares = settings.flag("database.prepare")
-    app.engines = Engines(app.database, app.address, app.given_engine, app.slots)
+    app.engines = Engines(
+        app.database,
+        app.address,
+        app.given_engine,
+        app.slots,
+        # As long as its lease: what a process that stands still has locked goes along with it.
+        partial(settings.seconds, "lease.duration"),
+    )
     app.metadata = MetaData()
     app.database.declare(app.metadata)
     app.identities = Identities(app.clock, app.random.getrandbits)

@@ -28,8 +28,11 @@ class Engines:
         address: Address,
         given: Engine | None,
         slots: Callable[[], int],
+        idle: Callable[[], float],
     ) -> None:
-        self._database, self._address, self._given, self._slots = database, address, given, slots
+        """`idle` is how long an agent may leave a transaction open and say nothing."""
+        self._database, self._address, self._given = database, address, given
+        self._slots, self._idle = slots, idle
         self._made: dict[str, tuple[URL, Engine]] = {}
         self._made_async: dict[str, tuple[URL, AsyncEngine]] = {}
 
@@ -89,7 +92,7 @@ class Engines:
         return leave_to_parent(engine)
 
     def _make_agents(self) -> Engine:
-        return leave_to_parent(self._database.agents_engine(self._address()))
+        return leave_to_parent(self._database.agents_engine(self._address(), self._idle()))
 
     def _remembered(self, name: str, make: Callable[[], Engine]) -> Engine:
         url = self._address()

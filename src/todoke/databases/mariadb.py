@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil
 from typing import Any
 
@@ -21,6 +21,7 @@ from sqlalchemy import (
     bindparam,
     create_engine,
     delete,
+    event,
     func,
     literal_column,
     select,
@@ -75,6 +76,11 @@ class MariaDb(Database):
             **_options(patience),
         )
         return try_after_a_rest(engine)
+
+    def agents_engine(self, url: URL, idle: float) -> Engine:
+        engine = super().agents_engine(url, idle)
+        event.listen(engine, "connect", partial(_end_when_idle, max(1, ceil(idle))))
+        return engine
 
     def async_engine(self, url: URL, pool_size: int) -> AsyncEngine:
         known = url.difference_update_query(["ssl_disabled"])  # to this driver it is unknown
@@ -209,6 +215,11 @@ def _options(patience: float) -> dict[str, Any]:
         "isolation_level": "READ COMMITTED",
         "connect_args": {"connect_timeout": 5, "charset": "utf8mb4", "init_command": settings},
     }
+
+
+def _end_when_idle(seconds: int, driver: Any, _record: Any) -> None:
+    with driver.cursor() as cursor:
+        cursor.execute(f"SET SESSION idle_transaction_timeout = {seconds}")
 
 
 def _driver(connection: Connection) -> Any:

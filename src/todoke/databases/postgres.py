@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
+from math import ceil
 from typing import Any
 
 from sqlalchemy import (
@@ -47,6 +49,8 @@ _IDLE = 0  # psycopg's TransactionStatus
 # Classes: connection exception, insufficient resources, operator intervention, system error.
 _AWAY = ("08", "53", "57", "58")
 _CANCELLED = "57014"
+# Of a class that says nothing of lost connections: the server has ended it, being idle for long.
+_IDLED = "25P03"
 _MIGRATION = 7463653
 
 # Two sizes of lock: who publishes to a few strands locks each of them, and shares their lanes;
@@ -83,10 +87,12 @@ class Postgres(Database):
         )
         return try_after_a_rest(engine)
 
-    def agents_engine(self, url: URL) -> Engine:
-        engine = super().agents_engine(url)
+    def agents_engine(self, url: URL, idle: float) -> Engine:
+        engine = super().agents_engine(url, idle)
+        # Behind a pooler, others would find what was set on a session that they share.
         if self.prepares:
             event.listen(engine, "connect", keep_to_indexes)
+            event.listen(engine, "connect", partial(_end_when_idle, max(1, ceil(idle))))
         return engine
 
     def async_engine(self, url: URL, pool_size: int) -> AsyncEngine:
@@ -191,7 +197,8 @@ class Postgres(Database):
             return False
         state = getattr(error.orig, "sqlstate", None) or ""
         away = isinstance(error, OperationalError) and (not state or state.startswith(_AWAY))
-        return error.connection_invalidated or (away and state != _CANCELLED)
+        ended = error.connection_invalidated or state == _IDLED
+        return ended or (away and state != _CANCELLED)
 
     def lacks_table(self, error: BaseException) -> bool:
         return getattr(error, "sqlstate", None) == _NO_TABLE
@@ -207,6 +214,11 @@ class Postgres(Database):
 
     def passes(self, error: BaseException) -> bool:
         return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _PASSING
+
+
+def _end_when_idle(seconds: int, driver: Any, _record: Any) -> None:
+    driver.execute(f"SET idle_in_transaction_session_timeout = '{seconds}s'")
+    driver.commit()
 
 
 def _is_direct(connection: Connection) -> bool:

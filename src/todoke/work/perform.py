@@ -147,7 +147,7 @@ class Performer:
         outcome, events = self._conclusions.outcome_of(answer)
         return outcome, self._conclusions.then(outcome, events, call.handler, call.item)
 
-    def _rerun(self, call: Call, run: Callable[[Call], Answer]) -> Answer:
+    def _rerun(self, call: Call, run: Callable[[Call], T]) -> T:
         """A deadlock or a lost connection is nobody's fault: again, at no attempt's cost."""
         for _ in range(_RERUNS):
             try:
@@ -266,14 +266,17 @@ class Performer:
             call.pass_turn()
 
     def _mark_start(self, call: Call) -> bool:
-        """Where a person will be asked; False when the lease ran out while it was written."""
+        """Where a person will be asked; False when lease or time ran out while it was written."""
         if not call.handler.asks:
             return True
-        with self._connect() as connection, connection.begin():
-            if not call.settling.start(connection, call.owner, call.item):
-                raise LeaseLost(call.handler.where, call.item.attempt)
+        if not self._rerun(call, self._write_start):
+            raise LeaseLost(call.handler.where, call.item.attempt)
         crash.point("handler.after_started_mark")
-        return self._holds_lease(call.owner)
+        return self._holds_lease(call.owner) and not call.given_up
+
+    def _write_start(self, call: Call) -> bool:
+        with self._connect() as connection, connection.begin():
+            return call.settling.start(connection, call.owner, call.item)
 
     def _connect(self) -> Connection:
         with self._unless_away():

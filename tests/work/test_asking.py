@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from sqlalchemy.orm import Session
 
 from tests.application import Placed, letters, living, publish
 from tests.order.hands import hands
+from tests.waiting import until
+from tests.work.running import quick_application, worker
 from todoke import Todoke, crash
 from todoke.testing import Clock
 
@@ -52,6 +56,31 @@ def test_what_never_started_is_tried_again(app: Todoke) -> None:
     publish(app, Placed(order_id=1))
     app.drain()
     assert ([row.error_code for row in living(app)], letters(app)) == (["TIMEOUT"], [])
+
+
+def test_what_was_given_up_while_it_was_marked_is_not_called(migrated_url: str) -> None:
+    """OB-7 ER-1: a person looks for its effect by now; it must not come afterwards"""
+    called: list[int] = []
+    with quick_application(migrated_url) as app:
+
+        @app.on(Placed, on_crash="ask", timeout="100ms")
+        def send(event: Placed) -> None:
+            called.append(event.order_id)
+
+        def stand_still(name: str) -> None:
+            if name == "handler.after_started_mark":
+                until(lambda: letters(app))
+                marked.set()
+
+        marked = threading.Event()
+        publish(app, Placed(order_id=1))
+        before = crash.arm(stand_still)
+        try:
+            with worker(app):
+                assert marked.wait(30)
+        finally:
+            crash.arm(before)
+        assert ([one.code for one in letters(app)], called) == (["OUTCOME_UNKNOWN"], [])
 
 
 @pytest.mark.parametrize("way", ["def", "async def"])

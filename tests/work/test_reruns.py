@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, event, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
@@ -88,6 +89,30 @@ def test_a_lost_connection_is_run_again_and_costs_no_attempt(app: Todoke) -> Non
     app.drain()
     assert (len(runs), statuses(app)) == (2, [("PROCESSED", 1)])
     assert len(history(app)) == 1
+
+
+def test_a_connection_that_is_lost_before_the_call_costs_no_attempt(app: Todoke) -> None:
+    """design 8 ER-1: while it is marked that a person will have to be asked"""
+    runs: list[int] = []
+
+    @event.listens_for(app.engine, "before_cursor_execute")
+    def lose_once(_on: Connection, cursor: Any, statement: str, *_rest: Any) -> None:
+        if "started=" in statement and not lost:
+            lost.append(statement)
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    @app.on(Placed, on_crash="ask")
+    def send(event: Placed) -> None:
+        runs.append(1)
+
+    lost: list[str] = []
+    publish(app, Placed(order_id=1))
+    with app.agents_engine.connect() as connection:
+        runtime = Runtime(app)
+        worker = runtime.worker(InlineSlots(runtime.performer, app.event_loop))
+        runtime.membership.join(connection)
+        until(lambda: worker.tick(connection) and worker.idle)
+    assert (len(lost), runs, statuses(app)) == (1, [1], [("PROCESSED", 1)])
 
 
 def test_a_cancelled_statement_is_a_failure_like_any_other(app: Todoke) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -29,8 +29,8 @@ from todoke.work.attempt import Attempt
 from todoke.work.call import Answer, Call, Fenced, InOwnTransaction
 from todoke.work.conclude import Conclusions, outcome_unknown
 from todoke.work.deadline import Deadlines
-from todoke.work.handler import CallNext, Middleware
 from todoke.work.inject import Providers
+from todoke.work.layers import chain, outside_of_loops, own_loop
 from todoke.work.settlement import Dead, HandedBack, Later, Settlement, Then
 
 T = TypeVar("T")
@@ -141,13 +141,13 @@ class Performer:
 
     def _call(self, call: Call, own: dict[str, Any]) -> tuple[Outcome, Then | None]:
         if call.handler.middleware or call.needs_attempt_scope:
-            return _own_loop(self._wrapped(call, own))
+            return own_loop(self._wrapped(call, own))
         answer = call.handler.function(call.event, **call.values, **own)
         crash.point("handler.after_call")
         outcome, events = self._conclusions.outcome_of(answer)
         return outcome, self._conclusions.then(outcome, events, call.handler, call.item)
 
-    def _rerun(self, call: Call, run: Callable[[Call], Answer]) -> Answer:
+    def _rerun(self, call: Call, run: Callable[[Call], T]) -> T:
         """A deadlock or a lost connection is nobody's fault: again, at no attempt's cost."""
         for _ in range(_RERUNS):
             try:
@@ -221,7 +221,7 @@ class Performer:
             if call.handler.is_async:
                 answer = await call.handler.function(call.event, **values)
             else:
-                with _outside_of_loops():
+                with outside_of_loops():
                     answer = call.handler.function(call.event, **values)
             crash.point("handler.after_call")
             outcome, events = self._conclusions.outcome_of(answer)
@@ -232,7 +232,7 @@ class Performer:
             injected = [one for one in call.handler.parameters if one.name not in own]
             missing = [one for one in injected if one.name not in call.values]
             scoped = await self._providers.attempt_values(stack, missing, call.handler.context)
-            outcome = await _chain(call.handler.middleware, innermost)(call.attempt)
+            outcome = await chain(call.handler.middleware, innermost)(call.attempt)
         return outcome, kept[0]
 
     def _begin(self, call: Call) -> bool:
@@ -266,14 +266,17 @@ class Performer:
             call.pass_turn()
 
     def _mark_start(self, call: Call) -> bool:
-        """Where a person will be asked; False when the lease ran out while it was written."""
+        """Where a person will be asked; False when lease or time ran out while it was written."""
         if not call.handler.asks:
             return True
-        with self._connect() as connection, connection.begin():
-            if not call.settling.start(connection, call.owner, call.item):
-                raise LeaseLost(call.handler.where, call.item.attempt)
+        if not self._rerun(call, self._write_start):
+            raise LeaseLost(call.handler.where, call.item.attempt)
         crash.point("handler.after_started_mark")
-        return self._holds_lease(call.owner)
+        return self._holds_lease(call.owner) and not call.given_up
+
+    def _write_start(self, call: Call) -> bool:
+        with self._connect() as connection, connection.begin():
+            return call.settling.start(connection, call.owner, call.item)
 
     def _connect(self) -> Connection:
         with self._unless_away():
@@ -363,37 +366,3 @@ def _told(error: BaseException, call: Call) -> BaseException:
 
 def _too_long(call: Call) -> TimeoutError:
     return TimeoutError(f"{call.handler.where} took longer than {call.handler.timeout:g} s.")
-
-
-def _chain(middleware: tuple[Middleware, ...], innermost: CallNext) -> CallNext:
-    chained = innermost
-    for layer in reversed(middleware):
-        chained = _layer(layer, chained)
-    return chained
-
-
-def _layer(layer: Middleware, inner: CallNext) -> CallNext:
-    async def call(attempt: Attempt) -> Outcome:
-        return await layer(attempt, inner)
-
-    return call
-
-
-@contextmanager
-def _outside_of_loops() -> Iterator[None]:
-    """A `def` handler inside middleware may do what a loop's thread may not: `asyncio.run`, block.
-
-    Django's ORM refuses to work where it sees a running loop.
-    """
-    loop = asyncio._get_running_loop()
-    asyncio._set_running_loop(None)
-    try:
-        yield
-    finally:
-        asyncio._set_running_loop(loop)
-
-
-def _own_loop(work: Coroutine[Any, Any, T]) -> T:
-    # A handler thread's own loop: middleware is async, the handler it wraps is not and may block.
-    with asyncio.Runner() as runner:
-        return runner.run(work)

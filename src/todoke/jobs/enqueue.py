@@ -5,7 +5,7 @@ As with events: on a Session the rows wait for the commit, on a connection they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,7 +25,7 @@ from todoke.hint import hint_of
 from todoke.identity import Identities
 from todoke.jobs.handler import JobHandler
 from todoke.jobs.job import ABSENT, BatchRef, Call, Job, JobRef, Plan
-from todoke.jobs.row import JobRow, Spec, row_of
+from todoke.jobs.row import JobRow, Mould, Spec, row_of
 from todoke.jobs.table import JobTables
 from todoke.jobs.ties import NONE, Ties
 from todoke.jobs.unique import Unique, unique_of
@@ -64,10 +64,9 @@ class JobWriter:
         crash.point("enqueue.before_insert")
         fresh: list[Row] = []
         for row in rows:
-            if isinstance(row, JobRow) and row.opens is not None:
+            if row.opens is not None:
                 yield Execute(self._open, row.opens)
-            wants_key = isinstance(row, JobRow) and row.unique is not None
-            if not wants_key or (yield from self.keys.claiming(row)):
+            if row.unique is None or (yield from self.keys.claiming(row)):
                 fresh.append(row)
         yield from self._inserts.writing(fresh, copies=copies)
         crash.point("enqueue.after_insert")
@@ -127,9 +126,10 @@ class Enqueuing:
             raise InvalidOption(
                 f"{job.name}.enqueue_all", name, "it takes many. Write [argument], or `enqueue`."
             )
-        specs = [*self._specs(job, arguments, delay=delay, priority=priority, queue=queue)]
-        ids = self._identities.draw_many(len(specs)) if specs else []
-        rows: list[Row] = [row_of(spec, id) for spec, id in zip(specs, ids, strict=True)]
+        handler, mould = self._mould(job, delay=delay, priority=priority, queue=queue)
+        told = [self._told(handler, argument) for argument in arguments]
+        ids = self._identities.draw_many(len(told)) if told else []
+        rows = mould.rows(ids, told)
         refs: list[JobRef[Any]] = [JobRef(id, job.name) for id in ids]
         return self._give(tx, rows, refs, f"enqueue_all({job.name})")
 
@@ -155,24 +155,26 @@ class Enqueuing:
         queue: str | None = None,
     ) -> Spec:
         """All that the row will need; refuses what could not run."""
-        return next(self._specs(job, [argument], delay=delay, priority=priority, queue=queue))
+        handler, mould = self._mould(job, delay=delay, priority=priority, queue=queue)
+        return mould.spec(*self._told(handler, argument))
 
-    def _specs(
+    def _mould(
         self,
         job: Job[Any, Any],
-        arguments: Iterable[Any],
         *,
         delay: Duration | datetime | None,
         priority: int | None,
         queue: str | None,
-    ) -> Iterator[Spec]:
+    ) -> tuple[JobHandler, Mould]:
         handler = self._handler(job)
         stream, wait = handler.stream_in(_queue(queue, job.name)), wait_of(delay, self._clock)
         level = -_priority(handler.priority if priority is None else priority, job.name)
-        for argument in arguments:
-            body, key = handler.body(argument, self._max_bytes), handler.key_of(argument)
-            strand = 0 if key is None else strand_of_key(job.name, key)
-            yield Spec(job.name, handler.context, stream, level, body, wait, key, strand)
+        return handler, Mould(job.name, handler.context, stream, level, wait)
+
+    def _told(self, handler: JobHandler, argument: Any) -> tuple[str, str | None, int]:
+        """Its body, and the key and strand that a limit counts it under."""
+        body, key = handler.body(argument, self._max_bytes), handler.key_of(argument)
+        return body, key, 0 if key is None else strand_of_key(handler.job.name, key)
 
     def _chain(self, plan: Plan) -> list[JobRow]:
         if not plan.calls:

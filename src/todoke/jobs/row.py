@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -32,6 +32,44 @@ class Spec(NamedTuple):
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Spec:
         return cls(**told)
+
+
+class Mould(NamedTuple):
+    """What jobs that are enqueued together have in common."""
+
+    job: str
+    context: str
+    stream: str
+    priority: int
+    delay: float
+
+    def spec(self, body: str, key: str | None, strand: int) -> Spec:
+        job, context, stream, priority, delay = self
+        return Spec(job, context, stream, priority, body, delay, key, strand)
+
+    def rows(
+        self, ids: Iterable[UUID], told: Iterable[tuple[str, str | None, int]]
+    ) -> list[JobRow]:
+        """A row for each body, key and strand; thousands at once, so nothing is made twice."""
+        *alike, delay = self
+        shared = _shared(*alike, delayed=delay > 0)
+        return [
+            JobRow(
+                shared,
+                delay,
+                True,
+                id,
+                str(id) if key is None else key,
+                strand,
+                UNORDERED,
+                body,
+                None,
+                None,
+                None,
+                None,
+            )
+            for id, (body, key, strand) in zip(ids, told, strict=True)
+        ]
 
 
 class JobRow(Row):

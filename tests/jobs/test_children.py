@@ -298,6 +298,31 @@ def test_functions_of_a_script_are_found(tmp_path: Path, arguments: list[str], n
     assert said.stderr == ""
 
 
+LEAVING = """
+import os, signal, socket
+from todoke.jobs.child import Child, GivenUp
+from todoke.jobs.wire import Wire
+
+worker, wire = socket.socketpair()
+child = Child(Wire(wire), wire)
+child._given_up = True
+try:
+    child.work()
+except GivenUp:
+    os.kill(os.getpid(), signal.SIGTERM)
+    print("left in peace", flush=True)
+    os._exit(0)
+"""
+
+
+def test_a_child_that_has_found_out_that_it_is_to_end_is_not_interrupted_once_more() -> None:
+    """JB-9: on its way out a second interruption would be printed as an error"""
+    said = subprocess.run(
+        [sys.executable, "-c", LEAVING], capture_output=True, text=True, check=False
+    )
+    assert (said.stdout, said.stderr) == ("left in peace\n", "")
+
+
 def test_functions_that_were_typed_in_are_refused(tmp_path: Path) -> None:
     program = SCRIPT.replace("children = Children(1)", "address_of(here)")
     said = subprocess.run(

@@ -95,11 +95,18 @@ def _stop_beyond_the_lease(app: Todoke, band: Workers, victim: int) -> int:
     """While it stands still others take its work over; then it wakes up, and finds nothing."""
     with suppress(ProcessLookupError):
         os.kill(victim, signal.SIGSTOP)
+        waking = threading.Timer(LEASE * 1.5, _wake, [victim])
+        waking.start()
+        # It may have to wait for what the victim has locked, and so until that wakes up.
         _leave(app, victim)
-        threading.Event().wait(LEASE * 1.5)
-        os.kill(victim, signal.SIGCONT)
+        waking.join()
         return 1
     return 0
+
+
+def _wake(victim: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(victim, signal.SIGCONT)
 
 
 def _leave(app: Todoke, pid: int) -> None:

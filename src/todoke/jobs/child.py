@@ -79,16 +79,24 @@ class Child:
         self._wire, self._tether = wire, tether
         self._orders: SimpleQueue[_Order] = SimpleQueue()
         self._current: ChildRun | None = None
-        self._given_up = False
+        self._given_up = self._leaving = False
 
     def work(self) -> None:
         """Until it is told to end."""
-        signal.signal(signal.SIGTERM, lambda *_: self._check())
+        signal.signal(signal.SIGTERM, lambda *_: self._interrupt())
         after_fork(self, Child._renounce)
         threading.Thread(target=self._listen, name="todoke-worker", daemon=True).start()
-        while True:
+        try:
+            while True:
+                self._check()
+                self._attempt(self._orders.get())
+        finally:
+            self._leaving = True
+
+    def _interrupt(self) -> None:
+        # Who has found out by itself is on its way out, and is not to be interrupted there.
+        if not self._leaving:
             self._check()
-            self._attempt(self._orders.get())
 
     def _attempt(self, order: _Order) -> None:
         self._wire.send({"kind": "began"})

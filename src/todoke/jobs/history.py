@@ -55,7 +55,8 @@ class RunHistory:
 
     def __init__(self, runs: Table, database: Database, env: str) -> None:
         self.table: Table = runs
-        self._database, self.env = database, env[:100]
+        self._database = database
+        self.env: str = env[:100]
         self._insert = insert(runs)
         told = [name for name in FIELDS if name not in _FIXED]
         this = runs.c.id == bindparam("of_id", type_=UNIQUE_ID)

@@ -11,11 +11,11 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select
 
 from tests.counts import Counts
-from tests.proof.limited import Visit, build, visit_job
-from tests.proof.workers import Workers, workers
+from tests.proof.limited import Visit, build, inside, visit_job
+from tests.proof.workers import workers
 from tests.waiting import until
 from todoke import Settings, Todoke
 
@@ -33,9 +33,7 @@ KEYS = 1_000
 def app(database_url: str, tmp_path: Path) -> Iterator[Todoke]:
     with closing(build(database_url, str(tmp_path), SETTINGS)) as app:
         app.migrate()
-        with app.engine.begin() as connection:
-            rooms = "CREATE TABLE inside (tenant VARCHAR(50) PRIMARY KEY, pid INTEGER)"
-            connection.execute(text(rooms))
+        inside.create(app.engine)
         yield app
 
 
@@ -60,9 +58,8 @@ def test_no_limit_is_exceeded_whoever_is_killed_or_stopped(
             pause = chance.random() * 4
             if victim is not None and (first or chance.random() < 0.5):
                 band.kill(victim)
-                _leave(app, victim)
             elif victim is not None and chance.random() < 0.5:
-                stops += _stop_beyond_the_lease(app, band, victim)
+                stops += _stop_beyond_the_lease(victim)
         kills = band.kills
         band.stop()
     told = (tmp_path / "visits").read_text().splitlines()
@@ -91,28 +88,14 @@ def _plain() -> Settings:
     return Settings(SETTINGS, environment={})
 
 
-def _stop_beyond_the_lease(app: Todoke, band: Workers, victim: int) -> int:
+def _stop_beyond_the_lease(victim: int) -> int:
     """While it stands still others take its work over; then it wakes up, and finds nothing."""
     with suppress(ProcessLookupError):
         os.kill(victim, signal.SIGSTOP)
-        waking = threading.Timer(LEASE * 1.5, _wake, [victim])
-        waking.start()
-        # It may have to wait for what the victim has locked, and so until that wakes up.
-        _leave(app, victim)
-        waking.join()
+        threading.Event().wait(LEASE * 1.5)
+        os.kill(victim, signal.SIGCONT)
         return 1
     return 0
-
-
-def _wake(victim: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(victim, signal.SIGCONT)
-
-
-def _leave(app: Todoke, pid: int) -> None:
-    """Whoever is dead, or stands still, does nothing any more: its heads are not counted."""
-    with app.engine.begin() as connection:
-        connection.execute(text("DELETE FROM inside WHERE pid = :pid"), {"pid": pid})
 
 
 def _living(app: Todoke) -> int:
@@ -147,8 +130,6 @@ def test_a_job_that_kills_its_worker_is_found_and_its_neighbours_live(
     with workers(database_url, tmp_path, settings, "tests.proof.deadly_jobs") as band:
         while _living(app) > 0:
             if not band.alive:
-                with app.engine.begin() as connection:
-                    connection.execute(text("DELETE FROM inside"))
                 band.start()
             until(lambda: not band.alive or _living(app) == 0, 60)
         deaths = band.kills

@@ -161,6 +161,8 @@ def build_rooms(app: Todoke) -> None:
     app.jobs = app.job_room.operating(
         app.enqueuing, app.dead_letters, letters, destinations, lambda: Runtime(app).leases
     )
-    app.schedules = app.job_room.schedules(app.enqueuing.spec, lambda: app.handlers.schedules)
+    app.schedules = app.job_room.schedules(
+        app.enqueuing.spec, lambda: app.handlers.schedules, app.dead_letters.operations
+    )
     app.event_loop = EventLoop()
     app.providers = app.fresh_providers()

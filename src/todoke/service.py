@@ -11,13 +11,10 @@ from todoke.databases.sqlite import in_memory
 from todoke.errors import InvalidOption
 from todoke.handlers import Handlers
 from todoke.settings import DEFAULTS, Settings
-from todoke.work.lease import Service
+from todoke.work.lease import JOBS, Service
 
 if TYPE_CHECKING:
     from todoke.app import Todoke
-
-JOBS = "jobs"
-"""Under this name a process registers its jobs; event types have a context before theirs."""
 
 
 def service_of(

@@ -11,8 +11,7 @@ from tests.cli.project import Project
 from todoke import Todoke
 from todoke.jobs.history import RUNNING
 from todoke.jobs.job import Job, JobRef
-from todoke.service import JOBS
-from todoke.work.lease import Service
+from todoke.work.lease import JOBS, Service
 
 ACT = ("--by", "ken", "--reason", "wrong stamp")
 MIKA = Letter(to="Mika", pages=2, remark="for ken@example.org")

@@ -14,9 +14,8 @@ from todoke import Limit, PermanentError, Personal, Rate, Run, Todoke, Transient
 from todoke.jobs.history import RUNNING
 from todoke.jobs.job import Job
 from todoke.operate import JobRecord
-from todoke.service import JOBS
 from todoke.work.item import Item
-from todoke.work.lease import Service
+from todoke.work.lease import JOBS, Service
 
 WHO: dict[str, Any] = {"by": "ken", "reason": "wrong day"}
 
@@ -24,6 +23,15 @@ WHO: dict[str, Any] = {"by": "ken", "reason": "wrong day"}
 class Export(BaseModel):
     day: str
     mail: Personal[str] = "mika@example.com"
+
+
+def operations(app: Todoke) -> list[tuple[Any, ...]]:
+    """Kind, how many, author, reason."""
+    tables = app.metadata.tables
+    (table,) = (one for name, one in tables.items() if name.endswith("operations"))
+    with app.engine.connect() as connection:
+        rows = connection.execute(select(table).order_by(table.c.id))
+        return [(one.kind, one.selected, one.author, one.reason) for one in rows]
 
 
 class Desk:
@@ -141,12 +149,7 @@ class Desk:
         return sorted(row.state for row in self.rows(self.app.jobs_table.live))
 
     def operations(self) -> list[tuple[Any, ...]]:
-        """Kind, how many, author, reason."""
-        tables = self.app.metadata.tables
-        (table,) = (one for name, one in tables.items() if name.endswith("operations"))
-        with self.app.engine.connect() as connection:
-            rows = connection.execute(select(table).order_by(table.c.id))
-            return [(one.kind, one.selected, one.author, one.reason) for one in rows]
+        return operations(self.app)
 
     def read_pauses(self, connection: Connection) -> list[tuple[str, str]]:
         return [(one.kind, one.name) for one in self.app.job_room.pauses.read(connection)]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.application import application
+from tests.jobs.desk import operations
 from tests.jobs.ticking import (
     advance,
     counted,
@@ -127,6 +128,25 @@ def test_acts_need_an_author_and_a_reason(plain: Todoke) -> None:
                 act(session, "report", by="ken", reason="")
             with pytest.raises(NotFound, match="reprot"):
                 act(session, "reprot", **KEN)
+
+
+def test_every_act_is_kept_with_who_and_why(plain: Todoke) -> None:
+    """ER-4: also that of whoever resumed it; what changed nothing, or only looked, is none."""
+    acts, ago = plain.schedules, START - timedelta(hours=3)
+    with plain.session() as session:
+        acts.pause(session, "report", by="ken", reason="stock-taking")
+        acts.pause(session, "report", **KEN)
+        acts.resume(session, "report", by="mika", reason="all counted")
+        acts.resume(session, "report", **KEN)
+        acts.run(session, "report", by="mika", reason="now")
+        acts.backfill(session, "report", ago, START, by="ken", reason="a look", dry_run=True)
+        acts.backfill(session, "report", ago, START, by="ken", reason="were down")
+    assert operations(plain) == [
+        ("pause", 1, "ken", "stock-taking"),
+        ("resume", 1, "mika", "all counted"),
+        ("run", 1, "mika", "now"),
+        ("backfill", 4, "ken", "were down"),
+    ]
 
 
 def test_pausing_twice_keeps_the_first_word(plain: Todoke) -> None:

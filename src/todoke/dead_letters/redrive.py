@@ -16,6 +16,7 @@ from todoke.both import both
 from todoke.database import Database
 from todoke.dead_letters.followers import Followers, Parked, letter_place
 from todoke.dead_letters.letter import DeadLetter, Operation, Page, Selection, where
+from todoke.dead_letters.operations import Operations, check_author
 from todoke.dead_letters.table import DeadLetterTables
 from todoke.errors import InvalidOption, NotFound
 from todoke.message import told
@@ -50,7 +51,8 @@ class DeadLetters:
         check: Check = lambda _letter, _body: None,
         reopen: Sequence[Reopen] = (),
     ) -> None:
-        self._letters, self._operations = tables.letters, tables.operations
+        self._letters = tables.letters
+        self.operations: Operations = Operations(tables.operations, database)
         self._sources = {table.source: table for table in sources}
         self._holds, self._followers, self._ring = holds, followers, ring
         self._database, self._check, self._reopen = database, check, reopen
@@ -131,14 +133,15 @@ class DeadLetters:
         dry_run: bool = False,
     ) -> Operation:
         """Send them through again, as they were or with a corrected payload."""
-        _check_author(by, reason)
+        check_author(by, reason)
         every = _interval(rate)
         chosen = self._choose(connection, selection)
         body = None if payload is None else self._corrected(chosen, payload)
         followed = self._count_followed(connection, chosen)
         if dry_run:
             return Operation(0, "redrive", len(chosen), 0, followed)
-        operation = self._record(connection, "redrive", selection, len(chosen), by, reason)
+        told, count = selection.told(), len(chosen)
+        operation = self.operations.record(connection, "redrive", told, count, by, reason)
         for position, letter in enumerate(chosen):
             self._revive(connection, letter, body, position * every)
         self._close(connection, chosen, "redriven", operation, body)
@@ -160,12 +163,13 @@ class DeadLetters:
         dry_run: bool = False,
     ) -> Operation:
         """Close them for good: nothing more will be done."""
-        _check_author(by, reason)
+        check_author(by, reason)
         chosen = self._choose(connection, selection)
         followed = self._count_followed(connection, chosen)
         if dry_run:
             return Operation(0, "resolve", len(chosen), 0, followed)
-        operation = self._record(connection, "resolve", selection, len(chosen), by, reason)
+        told, count = selection.told(), len(chosen)
+        operation = self.operations.record(connection, "resolve", told, count, by, reason)
         self._close(connection, chosen, "resolved", operation, None)
         self._let_go_on(connection, chosen)
         self._ring(connection, EVERYWHERE)
@@ -244,25 +248,6 @@ class DeadLetters:
         barriers = self._holds[letter.source].barriers(connection, [place.strand])
         return barriers.get(place.strand) == place.id
 
-    def _record(
-        self,
-        connection: Connection,
-        kind: str,
-        selection: Selection,
-        selected: int,
-        by: str,
-        reason: str,
-    ) -> int:
-        row = insert(self._operations).values(
-            kind=kind,
-            selection=codec.dump(selection.told()),
-            selected=selected,
-            author=by,
-            reason=reason,
-            done_at=self._database.now,
-        )
-        return int(connection.execute(row.returning(self._operations.c.id)).scalar_one())
-
     def _close(
         self,
         connection: Connection,
@@ -303,13 +288,6 @@ def _ordered(letters: Sequence[Row[Any]], source: str) -> list[Place]:
     """The places of those that had one."""
     places = [letter_place(letter) for letter in letters if letter.source == source]
     return [place for place in places if place.lane != UNORDERED]
-
-
-def _check_author(by: str, reason: str) -> None:
-    if not by.strip():
-        raise InvalidOption("by", by, "say who does it.")
-    if not reason.strip():
-        raise InvalidOption("reason", reason, "say why; it is kept with the operation.")
 
 
 def _interval(rate: str | None) -> float:

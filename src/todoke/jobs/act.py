@@ -14,6 +14,7 @@ from todoke import codec
 from todoke.both import both
 from todoke.database import UNIQUE_ID, Database
 from todoke.dead_letters.letter import Operation, Selection
+from todoke.dead_letters.operations import Operations, check_author
 from todoke.dead_letters.redrive import DeadLetters, Ring
 from todoke.duration import Duration
 from todoke.errors import InvalidArgument, InvalidOption
@@ -23,7 +24,6 @@ from todoke.jobs.cancel import Cancelling
 from todoke.jobs.enqueue import Enqueuing
 from todoke.jobs.handler import JobHandler
 from todoke.jobs.job import ABSENT, JobRef
-from todoke.jobs.operations import Operations, check_author
 from todoke.jobs.pauses import JOB, QUEUE, Handlers, Pauses, names_of
 from todoke.jobs.read import JobReader
 from todoke.jobs.records import DEAD, PENDING, PROCESSING, JobOperation

@@ -133,10 +133,11 @@ class Chunks(Generic[T]):
         connection = self._chunking.engine().connect()
         self._open = _Open(connection, Session(connection, join_transaction_mode="rollback_only"))
         connection.begin()
-        rows = self._next_rows(connection, self._fetch_here)
+        rows = self._fetch(self._open.session, self._read(connection), self._size)
         if not rows:
             self.end(commit=True)
             raise StopIteration
+        self._open.rows = rows
         return self._open.session, rows
 
     def __aiter__(self) -> AsyncIterator[tuple[AsyncSession, Sequence[T]]]:
@@ -188,16 +189,6 @@ class Chunks(Generic[T]):
             await opened.session.close()
             await opened.connection.close()
         self._tell(commit, opened.rows)
-
-    def _next_rows(self, connection: Connection, fetch: Callable[[Any], Any]) -> Sequence[T]:
-        rows: Sequence[T] = fetch(self._read(connection))
-        assert self._open is not None  # noqa: S101
-        self._open.rows = rows
-        return rows
-
-    def _fetch_here(self, after: Any) -> Any:
-        assert self._open is not None  # noqa: S101
-        return self._fetch(self._open.session, after, self._size)
 
     def _read(self, connection: Connection) -> Any:
         after, self._done = self._chunking.cursors.read(connection, self._call, self._name)

@@ -18,12 +18,11 @@ from todoke.database import Database
 from todoke.jobs.handler import JobHandler
 from todoke.jobs.table import JobTables
 from todoke.work.item import HELD, READY
+from todoke.work.key_slots import NO_KEY
 from todoke.work.strand import UNORDERED, context_of, queue_of
 from todoke.work.table import in_state
 
 QUEUE, JOB, SCHEDULE = "queue", "job", "schedule"
-_NO_KEY = 0
-"""The strand of jobs that are not counted by a key: no limit holds them back."""
 
 Handlers = Callable[[], Mapping[str, JobHandler]]
 
@@ -68,9 +67,6 @@ class Paused:
     def job(self, name: str) -> PauseRecord | None:
         return self._records.get((JOB, name))
 
-    def schedule(self, name: str) -> PauseRecord | None:
-        return self._records.get((SCHEDULE, name))
-
 
 class Pauses:
     """Reads and writes what rests, in the caller's transaction."""
@@ -86,7 +82,7 @@ class Pauses:
         self._lift = delete(pauses).where(*this)
         held: tuple[ColumnElement[bool], ...] = (
             in_state(live, HELD),
-            live.c.strand == _NO_KEY,
+            live.c.strand == NO_KEY,
             live.c.lane == UNORDERED,
         )
         ready = {"state": READY, "updated_at": database.now}

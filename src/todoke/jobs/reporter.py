@@ -21,6 +21,7 @@ from todoke.jobs.aftermath import telling_of
 from todoke.jobs.history import RUNNING, RunHistory
 from todoke.jobs.in_hand import RunInHand, RunsInHand
 from todoke.jobs.table import JobTables
+from todoke.work.lease import registration
 
 REST = 1.0
 _A_MOMENT = 0.5
@@ -49,12 +50,8 @@ class Reporter:
         self._cancelled = select(cancelled.c.job_id, cancelled.c.author).where(
             cancelled.c.job_id.in_(jobs)
         )
-        # Locked against the rescuer's DELETE: whoever deletes it ends the runs that are told of.
-        self._registered = (
-            select(workers.c.id)
-            .where(workers.c.id == bindparam("me", type_=UNIQUE_ID))
-            .with_for_update(read=True, key_share=True)
-        )
+        # Whoever deletes it ends the runs that are told of.
+        self._registered = registration(workers)
 
     def tick(self, connection: Connection) -> float:
         now = self._in_hand.clock.monotonic()

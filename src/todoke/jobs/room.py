@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, MetaData, Row, Table
 
 from todoke.bell import Bell
 from todoke.database import Database
+from todoke.dead_letters.operations import Operations
 from todoke.dead_letters.redrive import DeadLetters
 from todoke.dead_letters.table import DeadLetterTables
 from todoke.identity import Identities
@@ -24,7 +25,6 @@ from todoke.jobs.handler import JobHandler
 from todoke.jobs.history import RunHistory
 from todoke.jobs.in_child import ChildPool
 from todoke.jobs.in_hand import RunsInHand
-from todoke.jobs.operations import Operations
 from todoke.jobs.pauses import Pauses
 from todoke.jobs.schedule import Schedule
 from todoke.jobs.schedules import Schedules
@@ -103,12 +103,15 @@ class JobRoom:
         )
 
     def schedules(
-        self, spec: MakeSpec, declared: Callable[[], Mapping[str, Schedule]]
+        self,
+        spec: MakeSpec,
+        declared: Callable[[], Mapping[str, Schedule]],
+        operations: Operations,
     ) -> Schedules:
         ticks = TickWriter(
             self._ticks, self.writer, self.history, self._identities, spec, self._late_after
         )
-        return Schedules(declared, ticks, self.pauses, self.database.clock)
+        return Schedules(declared, ticks, self.pauses, operations, self.database.clock)
 
     def operating(
         self,
@@ -130,7 +133,7 @@ class JobRoom:
             cancelling=Cancelling(tables, self.endings, self.history, self._identities, database),
             pauses=self.pauses,
             dead_letters=dead_letters,
-            operations=Operations(letters.operations, database),
+            operations=dead_letters.operations,
             identities=self._identities,
             database=database,
             queues=lambda: settings.queues,

@@ -1,6 +1,7 @@
 """What people ask of schedules: when they are due, what became of ticks; run, pause, backfill.
 
-What acts takes an author and a reason; both stand in the tick ledger.
+What acts takes an author and a reason; both stand in the tick ledger, and with what people did to
+jobs.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sqlalchemy import Connection, Row, select
 
 from todoke.both import both
 from todoke.clock import Clock
+from todoke.dead_letters.operations import Operations, check_author
 from todoke.errors import InvalidOption, NotFound
 from todoke.jobs.backfill import Backfilled, Backfilling, Wanted
 from todoke.jobs.pauses import SCHEDULE, Pauses
@@ -73,10 +75,11 @@ class Schedules:
         declared: Callable[[], Mapping[str, Schedule]],
         writer: TickWriter,
         pauses: Pauses,
+        operations: Operations,
         clock: Clock,
     ) -> None:
         self.writer: TickWriter = writer
-        self._declared, self._pauses = declared, pauses
+        self._declared, self._pauses, self._operations = declared, pauses, operations
         self._clock, self._ledger = clock, writer.ledger
         self._backfilling = Backfilling(writer)
 
@@ -103,7 +106,7 @@ class Schedules:
         """All that the application declares, by name."""
         looked = self._ledger.look(connection)
         return [
-            self._record(connection, schedule, looked.now, looked.waiting.get(name, 0))
+            self._stand(connection, schedule, looked.now, looked.waiting.get(name, 0))
             for name, schedule in sorted(self._declared().items())
         ]
 
@@ -121,7 +124,7 @@ class Schedules:
     @both
     def run(self, connection: Connection, name: str, *, by: str, reason: str) -> TickRecord:
         """Enqueue it now; where runs do not overlap, behind the one that is going on."""
-        _check_author(by, reason)
+        check_author(by, reason)
         schedule, why = self._find(name), f"run by {by}: {reason}"
         standing = self._lock(connection, schedule)
         now = self._ledger.now(connection)
@@ -130,22 +133,29 @@ class Schedules:
         verdict = self._by_hand(schedule, judge, self._free_moment(connection, name, now), why)
         rows = self.writer.add(connection, schedule, [verdict])
         self._ledger.account(connection, schedule, standing.after(rows))
+        self._record(connection, "run", name, 1, by, reason)
         return self._tick_at(connection, name, verdict.due)
 
     @both
     def pause(self, connection: Connection, name: str, *, by: str, reason: str) -> bool:
         """Skip its ticks until it is resumed; False where it rests already."""
-        _check_author(by, reason)
+        check_author(by, reason)
         self._find(name)
         resting = self._ledger.pause_name(name)
-        return self._pauses.put(connection, SCHEDULE, resting, by, reason)
+        rests = self._pauses.put(connection, SCHEDULE, resting, by, reason)
+        if rests:
+            self._record(connection, "pause", name, 1, by, reason)
+        return rests
 
     @both
     def resume(self, connection: Connection, name: str, *, by: str, reason: str) -> bool:
         """Let its next tick be enqueued again; False where it did not rest."""
-        _check_author(by, reason)
+        check_author(by, reason)
         self._find(name)
-        return self._pauses.lift(connection, SCHEDULE, self._ledger.pause_name(name))
+        goes_on = self._pauses.lift(connection, SCHEDULE, self._ledger.pause_name(name))
+        if goes_on:
+            self._record(connection, "resume", name, 1, by, reason)
+        return goes_on
 
     @both
     def backfill(
@@ -161,12 +171,14 @@ class Schedules:
         cap: int = 100,
     ) -> Sequence[Backfilled]:
         """Enqueue what was due from start to end and did not run; more than `cap` is refused."""
-        _check_author(by, reason)
+        check_author(by, reason)
         schedule, why = self._find(name), f"backfill by {by}: {reason}"
         wanted = Wanted(_aware(start, "start"), _aware(end, "end"), why, cap)
         if not dry_run:
             standing = self._lock(connection, schedule)
-            return self._backfilling.run(connection, schedule, standing, wanted)
+            done = self._backfilling.run(connection, schedule, standing, wanted)
+            self._record(connection, "backfill", name, len(done), by, reason)
+            return done
         found = self._ledger.find(connection, name)
         standing = found or Standing(self._ledger.now(connection), None)
         return self._backfilling.preview(connection, schedule, standing, wanted)
@@ -213,6 +225,11 @@ class Schedules:
         return _tick(row)
 
     def _record(
+        self, connection: Connection, kind: str, name: str, count: int, by: str, reason: str
+    ) -> None:
+        self._operations.record(connection, kind, {"schedule": name}, count, by, reason)
+
+    def _stand(
         self, connection: Connection, schedule: Schedule, now: datetime, waiting: int
     ) -> ScheduleRecord:
         last = next(iter(self.ticks(connection, schedule.name, 1)), None)
@@ -239,13 +256,6 @@ class Schedules:
 
 def _tick(row: Row[Any]) -> TickRecord:
     return TickRecord(**{name: row._mapping[name] for name in TickRecord.__dataclass_fields__})
-
-
-def _check_author(by: str, reason: str) -> None:
-    if not by.strip():
-        raise InvalidOption("by", by, "say who does it.")
-    if not reason.strip():
-        raise InvalidOption("reason", reason, "say why; it is kept.")
 
 
 def _aware(moment: datetime, option: str) -> datetime:

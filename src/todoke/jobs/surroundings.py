@@ -21,13 +21,11 @@ from todoke.jobs.table import JobTables
 from todoke.jobs.whereabouts import Found
 from todoke.work.destination_table import DestinationTables, State
 from todoke.work.item import READY
-from todoke.work.lease import RowLeases, Service
+from todoke.work.lease import JOBS, RowLeases, Service
 from todoke.work.strand import UNORDERED, queue_of
 from todoke.work.table import in_state
 
 MOST_COUNTED = 1000
-JOBS = "jobs"
-"""Under this name a process registers its jobs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from sqlalchemy import (
 from todoke import crash
 from todoke.database import UNIQUE_ID, Database, reading
 from todoke.work.item import READY, SUSPECT, Item
+from todoke.work.lease import registration
 from todoke.work.mark import BEGINNING, Place
 from todoke.work.strand import UNORDERED
 from todoke.work.table import WorkTable, in_state
@@ -159,12 +160,7 @@ class OneStatement:
 
     def __init__(self, live: Table, workers: Table, database: Database) -> None:
         self._live, self._database = live, database
-        # Locked against the rescuer's DELETE, and not against the lease's renewal.
-        self._registered = (
-            select(workers.c.id)
-            .where(workers.c.id == bindparam("claimer"))
-            .with_for_update(read=True, key_share=True)
-        )
+        self._registered = registration(workers, "claimer")
 
     def statement(self, wanted: Select[Any]) -> Any:
         live = self._live
@@ -194,11 +190,7 @@ class TwoStatements:
     def __init__(self, live: Table, workers: Table, database: Database) -> None:
         self._live = live
         self._now = select(database.now)
-        self._registered = (
-            select(workers.c.id)
-            .where(workers.c.id == bindparam("claimer"))
-            .with_for_update(read=True)
-        )
+        self._registered = registration(workers, "claimer")
         self._mark = (
             update(live)
             .where(live.c.id.in_(bindparam("ids", expanding=True)), live.c.owner.is_(None))

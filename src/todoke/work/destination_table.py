@@ -29,6 +29,7 @@ from sqlalchemy import (
 )
 
 from todoke.database import UNIQUE_ID, Database, Moment
+from todoke.work.lease import registration
 
 _ALL = 1_000_000
 
@@ -156,12 +157,7 @@ class SlotRows:
         mine = columns.owner == holder
         numbered = columns.number.in_(bindparam("numbers", expanding=True))
         within = columns.number < bindparam("limited_to")
-        # Locked against the rescuer's DELETE, and not against the lease's renewal.
-        self._registered = (
-            select(workers.c.id)
-            .where(workers.c.id == holder)
-            .with_for_update(read=True, key_share=True)
-        )
+        self._registered = registration(workers, "holder")
         self._free = (
             select(columns.number)
             .where(here, within, columns.owner.is_(None))

@@ -28,6 +28,7 @@ from todoke.database import UNIQUE_ID, Database, reading
 from todoke.work.claim import behind, bound
 from todoke.work.item import HELD, READY, SUSPECT, Item
 from todoke.work.key_slots import NO_KEY, KeySlots
+from todoke.work.lease import registration
 from todoke.work.mark import BEGINNING, Place
 from todoke.work.strand import UNORDERED
 from todoke.work.table import WorkTable, in_state
@@ -76,12 +77,7 @@ class KeyClaims:
         self._database, live = database, table.live
         self.keys: KeySlots = keys
         me: Any = bindparam("claimer", type_=UNIQUE_ID)
-        # Locked against the rescuer's DELETE, and not against the lease's renewal.
-        self._registered = (
-            select(workers.c.id)
-            .where(workers.c.id == me)
-            .with_for_update(read=True, key_share=True)
-        )
+        self._registered = registration(workers, "claimer")
         self._ready = self._first(live, READY)
         self._behind = self._first(live, READY, behind(live, database))
         self._suspect = self._first(live, SUSPECT)

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Table, bindparam, func, select, update
 from todoke import crash
 from todoke.database import UNIQUE_ID, Database
 from todoke.work.hold import Barriers, Holds
-from todoke.work.lease import Service
+from todoke.work.lease import Service, registration
 from todoke.work.strand import LANES
 
 Busy = Callable[[str, int], bool]
@@ -30,11 +30,7 @@ class LaneLeases:
         mine = lanes.c.owner == bindparam("me", type_=UNIQUE_ID)
         of_stream = lanes.c.stream == bindparam("of_stream")
         chosen = database.among(lanes.c.lane, "chosen")
-        self._registered = (
-            select(workers.c.id)
-            .where(workers.c.id == bindparam("me", type_=UNIQUE_ID))
-            .with_for_update(read=True, key_share=True)
-        )
+        self._registered = registration(workers)
         self._count = select(func.count()).select_from(lanes).where(of_stream)
         self._free = (
             select(lanes.c.lane)

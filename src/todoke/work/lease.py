@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Table, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, Table, bindparam, delete, insert, select, update
 
 from todoke import codec
 from todoke.database import READ_ONLY, UNIQUE_ID, Database
@@ -30,6 +30,8 @@ except ImportError:  # pragma: no cover - a system without flock keeps its lease
 
 Registers = Mapping[str, Mapping[str, str]]
 """context/type, or */type -> the handlers a process has for it, each with its stream."""
+JOBS = "jobs"
+"""Under this name a process registers its jobs; event types have a context before theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,12 @@ class Service:
         """None are all contexts."""
         context, queue = context_of(stream), queue_of(stream)
         return queue in self.queues and (self.contexts is None or context in self.contexts)
+
+
+def registration(workers: Table, me: str = "me") -> Select[Any]:
+    """A process's own row, locked against the rescuer's DELETE and not against its renewal."""
+    this = workers.c.id == bindparam(me, type_=UNIQUE_ID)
+    return select(workers.c.id).where(this).with_for_update(read=True, key_share=True)
 
 
 def registered(registers: Registers, context: str, type: str) -> dict[str, str]:

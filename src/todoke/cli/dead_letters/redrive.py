@@ -24,16 +24,13 @@ from todoke.cli.dead_letters.selecting import (
     selection,
 )
 from todoke.cli.finding import AppOption, JsonOption, application
+from todoke.cli.options import By, DryRun, Reason, Yes
 from todoke.cli.reach import acting, reading
 from todoke.cli.refusal import Refused
 from todoke.cli.screen import console, counted, note, say, say_json
 from todoke.dead_letters.letter import Operation, Selection
 
-By = Annotated[str, typer.Option(envvar="TODOKE_BY", help="Who does it; kept.")]
-Reason = Annotated[str, typer.Option(help="Why; kept with the operation.")]
 All = Annotated[bool, typer.Option("--all", help="All open ones; needed without a filter.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 Act = Callable[[Todoke, Connection], Operation]
 

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from todoke.cli.dead_letters.redrive import By, Reason
 from todoke.cli.finding import AppOption, JsonOption, application
 from todoke.cli.jobs.follow import follow_one
 from todoke.cli.jobs.look import Follow, Id
+from todoke.cli.options import By, Reason
 from todoke.cli.reach import acting
 from todoke.cli.screen import one_line, say, say_json
 from todoke.jobs.records import JobOperation

@@ -9,10 +9,10 @@ from uuid import UUID
 import typer
 
 from todoke.app import Todoke
-from todoke.cli.dead_letters.redrive import By, DryRun, Reason, Yes
 from todoke.cli.finding import AppOption, JsonOption, application
 from todoke.cli.jobs.act import tell
 from todoke.cli.jobs.look import JobName, Queue
+from todoke.cli.options import By, DryRun, Reason, Yes
 from todoke.cli.reach import acting
 from todoke.cli.screen import counted, say, say_json
 from todoke.dead_letters.letter import Operation

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from todoke.cli.dead_letters.redrive import By, Reason
 from todoke.cli.finding import AppOption, JsonOption, application
+from todoke.cli.options import By, Reason
 from todoke.cli.reach import acting
 from todoke.cli.screen import one_line, say, say_json
 from todoke.dead_letters.letter import Operation

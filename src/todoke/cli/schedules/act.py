@@ -12,14 +12,12 @@ import typer
 
 from todoke.app import Todoke
 from todoke.cli.finding import AppOption, JsonOption, application
+from todoke.cli.options import By, DryRun, Reason
 from todoke.cli.reach import acting, reading
 from todoke.cli.schedules.look import Name, fate
 from todoke.cli.screen import Cell, counted, moment, say, say_json, table
 from todoke.errors import InvalidOption, NotFound
 from todoke.jobs.backfill import Backfilled
-
-By = Annotated[str, typer.Option(envvar="TODOKE_BY", help="Who does it; kept.")]
-Reason = Annotated[str, typer.Option(help="Why; kept.")]
 
 _DAY, _INSTANT = timedelta(days=1), timedelta(microseconds=1)
 _ONLY_A_DATE = len("2026-01-31")
@@ -65,9 +63,7 @@ def backfill(
     end: Annotated[str, typer.Option("--to", help="Last moment; a date means all of its day.")],
     app: AppOption = None,
     cap: Annotated[int, typer.Option(help="Refuse more than so many.")] = 100,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.")
-    ] = False,
+    dry_run: DryRun = False,
     as_json: JsonOption = False,
 ) -> None:
     """Enqueue what was due in a time of the past and did not run."""

@@ -1,4 +1,4 @@
-"""Who did what to jobs, and why: kept with what people did to dead letters."""
+"""What people do to dead letters, jobs and schedules: who, what and why."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ strings. Reading refuses what Python's own reader lets pass: duplicate keys, NaN
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 MAX_BYTES = 1024 * 1024
@@ -18,14 +18,33 @@ class NotStrict(ValueError):
     """The text is no strict JSON; the message says why."""
 
 
-# Made once: `json.dumps` makes an encoder for each text that is not of the usual kind.
-_canonical = json.JSONEncoder(
-    ensure_ascii=False,
-    allow_nan=False,
-    sort_keys=True,
-    separators=(",", ":"),
-    check_circular=False,  # too deep is refused anyway
-).encode
+def _canonical_encoder() -> Callable[[object], str]:
+    encoder = json.JSONEncoder(
+        ensure_ascii=False,
+        allow_nan=False,
+        sort_keys=True,
+        separators=(",", ":"),
+        check_circular=False,  # too deep is refused anyway
+    )
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return encoder.encode
+    # Made once: `encode` makes its inner part anew for each text, which is half of its time.
+    pieces = make(
+        None,
+        encoder.default,
+        json.encoder.encode_basestring,
+        None,
+        encoder.key_separator,
+        encoder.item_separator,
+        encoder.sort_keys,
+        encoder.skipkeys,
+        encoder.allow_nan,
+    )
+    return lambda data: "".join(pieces(data, 0))
+
+
+_canonical = _canonical_encoder()
 
 
 def dump(data: object) -> str:

@@ -35,6 +35,13 @@ def test_the_text_is_canonical(data: Any) -> None:
     assert codec.dump(codec.load(text)) == text
 
 
+@given(JSON)
+def test_the_text_is_that_of_the_standard_library(data: Any) -> None:
+    """OB-2: the encoder is called past its front door"""
+    plain = json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    assert codec.dump(data) == plain
+
+
 @given(st.text())
 def test_any_text_at_all_is_read_or_refused(text: str) -> None:
     """SE-4"""

@@ -1,90 +1,144 @@
-"""Many rows in one COPY, as text: half of what an INSERT of as many costs the server.
+"""Many rows in one COPY, in PostgreSQL's binary form: nothing to escape, and nothing to parse.
 
-The driver would look up the type of each value; here a column is text as soon as it is a string.
+The driver would look up how to write each value; here each column has its way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from itertools import chain
-from typing import Any
-from uuid import UUID
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import chain, islice, repeat
+from struct import Struct
+from types import NoneType
+from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, Dialect
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Connection,
+    Dialect,
+    Integer,
+    SmallInteger,
+    String,
+    Table,
+    Uuid,
+)
 
+from todoke.database import Moment
 from todoke.databases.postgres_direct import errors_of
 from todoke.writing import Copy
 
+Way: TypeAlias = Callable[[Any], bytes]
+
 _AT_ONCE = 64
 """Rows that are handed to the driver together."""
+_BEGINNING, _END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
+_NOTHING = b"\xff\xff\xff\xff"
+_COUNT, _LENGTH = Struct(">h"), Struct(">i")
+_EPOCH, _MICROSECOND = datetime(2000, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 def copy(connection: Connection, rows: Copy) -> None:
     """Write rows in their order, on a SQLAlchemy Connection."""
-    statement, texts = prepared(rows, connection.dialect)
+    driver: Any = connection.connection.driver_connection
+    statement, pieces = prepared(rows, connection.dialect, driver.info.encoding)
     with errors_of(connection, statement):
         adapted: Any = connection.connection.dbapi_connection
         if connection.dialect.is_async:
-            adapted.run_async(lambda driver: send_async(driver, statement, texts))
+            adapted.run_async(lambda driver: send_async(driver, statement, pieces))
         else:
-            send(adapted, statement, texts)
+            send(adapted, statement, pieces)
 
 
-def prepared(rows: Copy, dialect: Dialect) -> tuple[str, Iterator[str]]:
+def prepared(rows: Copy, dialect: Dialect, encoding: str) -> tuple[str, Iterator[bytes]]:
     """The statement, and what follows it."""
     several = iter(rows.rows)
     first = next(several)
     preparer = dialect.identifier_preparer
-    columns = ", ".join(map(preparer.quote, [*first[0], *rows.own]))
-    statement = f"COPY {preparer.format_table(rows.table)} ({columns}) FROM STDIN"
-    return statement, _texts(chain([first], several))
+    names = [*first[0], *rows.own]
+    columns = ", ".join(map(preparer.quote, names))
+    table = preparer.format_table(rows.table)
+    statement = f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)"
+    ways = [_way_of(rows.table, name, encoding) for name in names]
+    return statement, _pieces(chain([first], several), ways[: len(first[0])], ways[len(first[0]) :])
 
 
-def send(driver: Any, statement: str, texts: Iterator[str]) -> None:
+def send(driver: Any, statement: str, pieces: Iterator[bytes]) -> None:
     with driver.cursor() as cursor, cursor.copy(statement) as sink:
-        for text in texts:
-            sink.write(text)
+        for piece in pieces:
+            sink.write(piece)
 
 
-async def send_async(driver: Any, statement: str, texts: Iterator[str]) -> None:
+async def send_async(driver: Any, statement: str, pieces: Iterator[bytes]) -> None:
     async with driver.cursor() as cursor, cursor.copy(statement) as sink:
-        for text in texts:
-            await sink.write(text)
+        for piece in pieces:
+            await sink.write(piece)
 
 
-def _texts(rows: Iterable[tuple[Mapping[str, Any], Sequence[Any]]]) -> Iterator[str]:
-    heads: dict[int, str] = {}
-    lines: list[str] = []
-    for shared, own in rows:
-        head = heads.get(id(shared))
-        if head is None:
-            head = heads[id(shared)] = "\t".join([_text(value) for value in shared.values()])
-        lines.append("\t".join([head, *[_WRITTEN[type(value)](value) for value in own]]))
-        if len(lines) == _AT_ONCE:
-            yield "\n".join([*lines, ""])
-            lines.clear()
-    yield "\n".join([*lines, ""]) if lines else ""
+def _pieces(
+    rows: Iterator[tuple[Mapping[str, Any], Sequence[Any]]],
+    ways: Sequence[Way],
+    own_ways: Sequence[Way],
+) -> Iterator[bytes]:
+    count = _COUNT.pack(len(ways) + len(own_ways))
+    heads: dict[int, bytes] = {}
+    yield _BEGINNING
+    while some := list(islice(rows, _AT_ONCE)):
+        for shared, _ in some:
+            if id(shared) not in heads:
+                fields = map(_field, ways, shared.values())
+                heads[id(shared)] = b"".join([count, *fields])
+        first = [heads[id(shared)] for shared, _ in some]
+        # Column by column: most are of one type, and many have no value at all.
+        columns = zip(*[own for _, own in some], strict=True)
+        rest = [_fields(way, column) for way, column in zip(own_ways, columns, strict=True)]
+        yield b"".join(chain.from_iterable(zip(first, *rest, strict=False)))
+    yield _END
 
 
-def _text(value: Any) -> str:
-    return _WRITTEN[type(value)](value)
+def _fields(write: Way, column: Sequence[Any]) -> Iterable[bytes]:
+    kinds = set(map(type, column))
+    if NoneType not in kinds:
+        return map(write, column)
+    return repeat(_NOTHING) if len(kinds) == 1 else map(_field, repeat(write), column)
 
 
-def _escaped(text: str) -> str:
-    text = text.replace("\\", "\\\\").replace("\t", "\\t")
-    return text.replace("\n", "\\n").replace("\r", "\\r")
+def _field(write: Way, value: Any) -> bytes:
+    return _NOTHING if value is None else write(value)
 
 
-def _nothing(_value: None) -> str:
-    return "\\N"
+def _way_of(table: Table, name: str, encoding: str) -> Way:
+    """How a column's values are written, each after its length."""
+    kind = table.c[name].type
+    if isinstance(kind, String):
+        return _text_in(encoding)
+    return next(way for one, way in _WAYS.items() if isinstance(kind, one))
 
 
-_WRITTEN: dict[type, Callable[[Any], str]] = {
-    type(None): _nothing,
-    str: _escaped,
-    bool: str,
-    int: str,
-    UUID: lambda one: one.hex,
-    datetime: datetime.isoformat,
+def _text_in(encoding: str) -> Way:
+    length = _LENGTH.pack
+
+    def write(value: str) -> bytes:
+        written = value.encode(encoding)
+        return length(len(written)) + written
+
+    return write
+
+
+def _number(form: str) -> Way:
+    packing = Struct(f">i{form}")
+    return partial(packing.pack, packing.size - _LENGTH.size)
+
+
+_large = _number("q")
+
+# A smaller kind of number is also an Integer: the first that fits is meant.
+_WAYS: dict[type, Way] = {
+    BigInteger: _large,
+    SmallInteger: _number("h"),
+    Integer: _number("i"),
+    Boolean: _number("?"),
+    Uuid: lambda value: b"\0\0\0\x10" + value.bytes,
+    Moment: lambda value: _large((value - _EPOCH) // _MICROSECOND),
 }

@@ -218,7 +218,7 @@ class DeadLetters:
         row |= place_of(
             letter.stream, letter.aggregate, letter.key, letter.handler, ordered=ordered
         )
-        if letter.source == "job" and letter.key != str(letter.message_id):
+        if letter.source == "job" and letter.key:
             # A limit counts by this key.
             row["strand"] = strand_of_key(letter.name, letter.key)
         if body is not None:

@@ -141,7 +141,7 @@ class Jobs(JobReader):
             value = ABSENT if handler.argument is None else _argument(handler, found.body)
             queue, priority = queue_of(found.stream), -found.priority
             return self._enqueuing.spec(handler.job, value, priority=priority, queue=queue)
-        key = None if found.key == str(found.id) else found.key
+        key = found.key or None
         strand = 0 if key is None else strand_of_key(found.job, key)
         place = (found.context, found.stream, found.priority)
         return Spec(found.job, *place, found.body, key=key, strand=strand)

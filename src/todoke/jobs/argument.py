@@ -30,7 +30,7 @@ class Shape:
         try:
             if type(value) is not self._plain:
                 value = self._adapter.validate_python(value)
-            text = codec.dump(self._adapter.dump_python(value, mode="json"))
+            text = codec.dump(self._adapter.serializer.to_python(value, mode="json"))
         except ValidationError as error:
             raise InvalidArgument(job, told(error)) from None
         except (codec.NotStrict, PydanticSerializationError, ValueError) as error:

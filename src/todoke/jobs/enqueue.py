@@ -127,9 +127,9 @@ class Enqueuing:
                 f"{job.name}.enqueue_all", name, "it takes many. Write [argument], or `enqueue`."
             )
         handler, mould = self._mould(job, delay=delay, priority=priority, queue=queue)
-        told = [self._told(handler, argument) for argument in arguments]
-        ids = self._identities.draw_many(len(told)) if told else []
-        rows = mould.rows(ids, told)
+        given = list(arguments)
+        ids = self._identities.draw_many(len(given)) if given else []
+        rows = mould.rows(ids, (self._told(handler, argument) for argument in given))
         refs: list[JobRef[Any]] = [JobRef(id, job.name) for id in ids]
         return self._give(tx, rows, refs, f"enqueue_all({job.name})")
 

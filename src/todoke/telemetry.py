@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from todoke.fork import after_fork
@@ -44,7 +44,7 @@ class Tally:
         self._lock = threading.Lock()
         after_fork(self, Tally.__init__)
 
-    def add(self, labels: Iterable[Label]) -> None:
+    def add(self, labels: Iterable[Label] | Mapping[Label, int]) -> None:
         with self._lock:
             self._counts.update(labels)
 

@@ -41,6 +41,8 @@ class Copy(NamedTuple):
     table: Table
     own: Sequence[str]
     rows: Iterable[tuple[Mapping[str, Any], Sequence[Any]]]
+    may_stop: bool = False
+    """Making a row may raise: then none is written, and the transaction can go on."""
 
 
 Step: TypeAlias = Execute | Ask | Find | Copy

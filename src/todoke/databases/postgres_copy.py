@@ -6,12 +6,13 @@ The driver would look up how to write each value; here each column has its way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain, islice, repeat
 from struct import Struct
 from types import NoneType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import (
     BigInteger,
@@ -42,17 +43,24 @@ _EPOCH, _MICROSECOND = datetime(2000, 1, 1, tzinfo=UTC), timedelta(microseconds=
 def copy(connection: Connection, rows: Copy) -> None:
     """Write rows in their order, on a SQLAlchemy Connection."""
     driver: Any = connection.connection.driver_connection
-    statement, pieces = prepared(rows, connection.dialect, driver.info.encoding)
-    with errors_of(connection, statement):
+    streaming = prepared(rows, connection.dialect, driver.info.encoding)
+    with errors_of(connection, streaming.statement):
         adapted: Any = connection.connection.dbapi_connection
         if connection.dialect.is_async:
-            adapted.run_async(lambda driver: send_async(driver, statement, pieces))
+            adapted.run_async(lambda driver: send_async(driver, streaming))
         else:
-            send(adapted, statement, pieces)
+            send(adapted, streaming)
 
 
-def prepared(rows: Copy, dialect: Dialect, encoding: str) -> tuple[str, Iterator[bytes]]:
+class Streaming(NamedTuple):
     """The statement, and what follows it."""
+
+    statement: str
+    pieces: Iterator[bytes]
+    may_stop: bool
+
+
+def prepared(rows: Copy, dialect: Dialect, encoding: str) -> Streaming:
     several = iter(rows.rows)
     first = next(several)
     preparer = dialect.identifier_preparer
@@ -61,17 +69,29 @@ def prepared(rows: Copy, dialect: Dialect, encoding: str) -> tuple[str, Iterator
     table = preparer.format_table(rows.table)
     statement = f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)"
     ways = [_way_of(rows.table, name, encoding) for name in names]
-    return statement, _pieces(chain([first], several), ways[: len(first[0])], ways[len(first[0]) :])
+    shared = len(first[0])
+    pieces = _pieces(chain([first], several), ways[:shared], ways[shared:])
+    return Streaming(statement, pieces, rows.may_stop)
 
 
-def send(driver: Any, statement: str, pieces: Iterator[bytes]) -> None:
-    with driver.cursor() as cursor, cursor.copy(statement) as sink:
+def send(driver: Any, streaming: Streaming) -> None:
+    statement, pieces, may_stop = streaming
+    with (
+        driver.transaction() if may_stop else nullcontext(),  # a savepoint, inside another
+        driver.cursor() as cursor,
+        cursor.copy(statement) as sink,
+    ):
         for piece in pieces:
             sink.write(piece)
 
 
-async def send_async(driver: Any, statement: str, pieces: Iterator[bytes]) -> None:
-    async with driver.cursor() as cursor, cursor.copy(statement) as sink:
+async def send_async(driver: Any, streaming: Streaming) -> None:
+    statement, pieces, may_stop = streaming
+    async with (
+        driver.transaction() if may_stop else nullcontext(),
+        driver.cursor() as cursor,
+        cursor.copy(statement) as sink,
+    ):
         for piece in pieces:
             await sink.write(piece)
 

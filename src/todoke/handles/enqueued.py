@@ -7,21 +7,22 @@ events count when they are written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
 from sqlalchemy import Connection, Engine, RootTransaction, event
 
 from todoke.telemetry import Label, Tally
-from todoke.work.row import Row
+from todoke.work.row import Coming, Row
 
 
 class _Part(NamedTuple):
     """What was written at once, and the savepoints it was written under."""
 
     tally: Tally
-    labels: list[Label]
+    labels: Counter[Label]
     savepoints: frozenset[str]
 
 
@@ -35,20 +36,26 @@ class Enqueued:
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
 
-    def with_commit(self, connection: Connection, rows: Sequence[Row]) -> None:
+    def with_commit(self, connection: Connection, rows: Sequence[Row] | Coming) -> None:
         """They count once the connection's present transaction commits."""
         transaction = connection.get_transaction()
         if transaction is not None:
             _hear(connection.engine)
-            part = _Part(self._tally, list(_labels(rows)), frozenset(_savepoints(connection)))
+            part = _Part(self._tally, _labels(rows), frozenset(_savepoints(connection)))
             _written.setdefault(transaction, []).append(part)
 
-    def now(self, rows: Sequence[Row]) -> None:
+    def now(self, rows: Sequence[Row] | Coming) -> None:
         self._tally.add(_labels(rows))
 
 
-def _labels(rows: Iterable[Row]) -> Iterable[Label]:
-    return (("enqueued", row.shared["context"], row.shared["type"], None, "") for row in rows)
+def _labels(rows: Sequence[Row] | Coming) -> Counter[Label]:
+    if isinstance(rows, Coming):
+        return Counter({_label(rows.shared): len(rows)})
+    return Counter(_label(row.shared) for row in rows)
+
+
+def _label(shared: Mapping[str, Any]) -> Label:
+    return "enqueued", shared["context"], shared["type"], None, ""
 
 
 def _savepoints(connection: Connection) -> Iterator[str]:

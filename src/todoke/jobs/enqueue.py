@@ -5,7 +5,7 @@ As with events: on a Session the rows wait for the commit, on a connection they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,19 +25,20 @@ from todoke.hint import hint_of
 from todoke.identity import Identities
 from todoke.jobs.handler import JobHandler
 from todoke.jobs.job import ABSENT, BatchRef, Call, Job, JobRef, Plan
-from todoke.jobs.row import JobRow, Mould, Spec, row_of
+from todoke.jobs.row import JobRow, Mould, Spec, plain_row, row_of
 from todoke.jobs.table import JobTables
 from todoke.jobs.ties import NONE, Ties
 from todoke.jobs.unique import Unique, unique_of
 from todoke.jobs.unique_keys import UniqueKeys
 from todoke.telemetry import Tally
-from todoke.work.row import Inserts, Row
+from todoke.work.row import Coming, Inserts, Row
 from todoke.work.strand import strand_of_key
 from todoke.work.table import WorkTable
 from todoke.writing import Execute, Writing, perform_on, run
 
 Ring = Callable[[Connection, Collection[str]], None]
 MOST_PRIORITY = 100
+_AT_ONCE = 128
 
 
 class JobWriter:
@@ -51,7 +52,7 @@ class JobWriter:
         self._ring, self._inserts = ring, Inserts(tables.work, database)
         self._open = insert(tables.batches).values(created_at=database.now)
 
-    def write(self, connection: Connection, rows: Sequence[Row]) -> None:
+    def write(self, connection: Connection, rows: Sequence[Row] | Coming) -> None:
         copier = self.database.copier(connection)
         writing = self.writing(rows, copies=copier is not None)
         with schema.needed(self.database):
@@ -60,18 +61,27 @@ class JobWriter:
         if hints:
             self._ring(connection, hints)
 
-    def writing(self, rows: Sequence[Any], copies: bool) -> Writing[Hints]:
+    def writing(self, rows: Sequence[Any] | Coming, copies: bool) -> Writing[Hints]:
         crash.point("enqueue.before_insert")
+        if isinstance(rows, Coming):
+            yield from self._inserts.writing_alike(rows, copies=copies)
+            due = {rows.shared["stream"]} if len(rows) and not rows.delay else set()
+        else:
+            fresh = yield from self._fresh(rows)
+            yield from self._inserts.writing(fresh, copies=copies)
+            due = {row.shared["stream"] for row in fresh if not row.delay}
+        crash.point("enqueue.after_insert")
+        return frozenset(hint_of(self.table.source, stream, -1) for stream in due)
+
+    def _fresh(self, rows: Sequence[Any]) -> Writing[list[Row]]:
+        """Those whose key was free, or that have none."""
         fresh: list[Row] = []
         for row in rows:
             if row.opens is not None:
                 yield Execute(self._open, row.opens)
             if row.unique is None or (yield from self.keys.claiming(row)):
                 fresh.append(row)
-        yield from self._inserts.writing(fresh, copies=copies)
-        crash.point("enqueue.after_insert")
-        streams = {row.shared["stream"] for row in fresh if not row.delay}
-        return frozenset(hint_of(self.table.source, stream, -1) for stream in streams)
+        return fresh
 
 
 class Enqueuing:
@@ -127,11 +137,23 @@ class Enqueuing:
                 f"{job.name}.enqueue_all", name, "it takes many. Write [argument], or `enqueue`."
             )
         handler, mould = self._mould(job, delay=delay, priority=priority, queue=queue)
-        given = list(arguments)
-        ids = self._identities.draw_many(len(given)) if given else []
-        rows = mould.rows(ids, (self._told(handler, argument) for argument in given))
-        refs: list[JobRef[Any]] = [JobRef(id, job.name) for id in ids]
+        given, refs = list(arguments), list[JobRef[Any]]()
+        rows = Coming(
+            mould.shared, mould.delay, len(given), self._made(handler, mould, given, refs)
+        )
         return self._give(tx, rows, refs, f"enqueue_all({job.name})")
+
+    def _made(
+        self, handler: JobHandler, mould: Mould, given: list[Any], refs: list[JobRef[Any]]
+    ) -> Iterator[JobRow]:
+        """A row for each argument, one after the other."""
+        shared, delay, name = mould.shared, mould.delay, handler.job.name
+        for start in range(0, len(given), _AT_ONCE):
+            some = given[start : start + _AT_ONCE]
+            for id, argument in zip(self._identities.draw_many(len(some)), some, strict=True):
+                row = plain_row(shared, delay, id, *self._told(handler, argument))
+                refs.append(JobRef(id, name))
+                yield row
 
     def plan(self, tx: Any, plan: Plan | Call[Any], context: str) -> Any:
         """Enqueue a chain or a batch."""
@@ -220,7 +242,7 @@ class Enqueuing:
             raise InvalidOption("enqueue", job.name, "its context is not in this application.")
         return found
 
-    def _give(self, tx: Any, rows: list[Any], answer: Any, call: str) -> Any:
+    def _give(self, tx: Any, rows: list[Any] | Coming, answer: Any, call: str) -> Any:
         writing = self._handles.give(tx, rows, call)
         return answer if writing is None else _answer_after(writing, answer)
 

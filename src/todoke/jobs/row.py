@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -47,29 +47,10 @@ class Mould(NamedTuple):
         job, context, stream, priority, delay = self
         return Spec(job, context, stream, priority, body, delay, key, strand)
 
-    def rows(
-        self, ids: Iterable[UUID], told: Iterable[tuple[str, str | None, int]]
-    ) -> list[JobRow]:
-        """A row for each body, key and strand; thousands at once, so nothing is made twice."""
+    @property
+    def shared(self) -> Mapping[str, Any]:
         *alike, delay = self
-        shared = _shared(*alike, delayed=delay > 0)
-        return [
-            JobRow(
-                shared,
-                delay,
-                True,
-                id,
-                key or "",
-                strand,
-                UNORDERED,
-                body,
-                None,
-                None,
-                None,
-                None,
-            )
-            for id, (body, key, strand) in zip(ids, told, strict=True)
-        ]
+        return _shared(*alike, delayed=delay > 0)
 
 
 class JobRow(Row):
@@ -80,22 +61,22 @@ class JobRow(Row):
     ref: Any = None
 
 
+def plain_row(
+    shared: Mapping[str, Any], delay: float, id: UUID, body: str, key: str | None, strand: int
+) -> JobRow:
+    """The row of a job that is tied to no other."""
+    return JobRow(
+        shared, delay, True, id, key or "", strand, UNORDERED, body, None, None, None, None
+    )
+
+
 def row_of(spec: Spec, id: UUID, ties: Ties = NONE, *, trace: str | None = None) -> JobRow:
     delayed = spec.delay > 0
-    return JobRow(
-        _shared(spec.job, spec.context, spec.stream, spec.priority, delayed=delayed),
-        spec.delay,
-        True,
-        id,
-        spec.key or "",
-        spec.strand,
-        UNORDERED,
-        spec.body,
-        None if ties is NONE else ties.text(),
-        trace,
-        None,
-        None,
-    )
+    shared = _shared(spec.job, spec.context, spec.stream, spec.priority, delayed=delayed)
+    row = plain_row(shared, spec.delay, id, spec.body, spec.key, spec.strand)
+    if ties is NONE and trace is None:
+        return row
+    return row._replace(headers=None if ties is NONE else ties.text(), trace_context=trace)
 
 
 @lru_cache(maxsize=4096)

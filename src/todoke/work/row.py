@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -13,8 +13,9 @@ from todoke.database import Database
 from todoke.work.table import WorkTable
 from todoke.writing import Ask, Copy, Execute, Writing
 
-_MANY = 16
-"""From so many rows on they are copied, where a database takes that; it is a trip more."""
+_MANY, _VERY_MANY = 16, 256
+"""From so many rows on they are copied, where a database takes that, which is a trip more; and made
+meanwhile, which is two more."""
 
 
 class Row(NamedTuple):
@@ -42,6 +43,25 @@ _FIRST_OWN = Row._fields.index("message_id")
 _OWN = Row._fields[_FIRST_OWN:]
 
 
+class Coming:
+    """Many rows alike, each made only when it is asked for; to be gone through once.
+
+    So a server writes the first of them while the others are being made.
+    """
+
+    def __init__(
+        self, shared: Mapping[str, Any], delay: float, count: int, rows: Iterator[Row]
+    ) -> None:
+        self.shared, self.delay = shared, delay
+        self._count, self._rows = count, rows
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._rows
+
+
 class Inserts:
     """How rows are written: few of them, or many."""
 
@@ -67,8 +87,20 @@ class Inserts:
         if later:
             yield Execute(self._later, [{**row.values, "delay": row.delay} for row in later])
 
+    def writing_alike(self, rows: Coming, *, copies: bool) -> Writing[None]:
+        if not copies or rows.delay or len(rows) < _VERY_MANY:
+            yield from self.writing(list(rows), copies=copies)
+            return
+        shared = {**rows.shared, **_moments((yield Ask(self._now)))}
+        made = ((shared, row[_FIRST_OWN:]) for row in rows)
+        yield Copy(self._live, _OWN, made, may_stop=True)
+
     def _copy(self, due: Sequence[Row], now: datetime) -> Copy:
-        moments = dict.fromkeys(("scheduled_at", "created_at", "updated_at"), now)
+        moments = _moments(now)
         shared = {id(row.shared): {**row.shared, **moments} for row in due}
         rows = ((shared[id(row.shared)], row[_FIRST_OWN:]) for row in due)
         return Copy(self._live, _OWN, rows)
+
+
+def _moments(now: datetime) -> dict[str, datetime]:
+    return dict.fromkeys(("scheduled_at", "created_at", "updated_at"), now)

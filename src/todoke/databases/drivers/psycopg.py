@@ -58,7 +58,7 @@ class Psycopg(Copies, SyncDriver):
             return cursor.execute(statement, parameters).fetchone()
 
     def copy(self, connection: Any, rows: Copy) -> None:
-        send(connection, *prepared(rows, _DIALECT, connection.info.encoding))
+        send(connection, prepared(rows, _DIALECT, connection.info.encoding))
 
 
 class AsyncPsycopg(Copies, AsyncDriver):
@@ -100,7 +100,7 @@ class AsyncPsycopg(Copies, AsyncDriver):
             return await cursor.fetchone()
 
     async def copy(self, connection: Any, rows: Copy) -> None:
-        await send_async(connection, *prepared(rows, _DIALECT, connection.info.encoding))
+        await send_async(connection, prepared(rows, _DIALECT, connection.info.encoding))
 
     def watch(self, connection: Any, on_use: OnUse) -> None:
         # All that is done with the connection passes here, whichever object it is done with.

@@ -43,7 +43,7 @@ def test_what_goes_back_keeps_its_place_until_it_has_left() -> None:
     assert runs.send_back(follower.item) == [newcomer]
     runs.leave(follower.item)
     runs.leave(newcomer.item)
-    assert runs.ids() == []
+    assert runs.claims() == []
 
 
 def test_what_comes_first_does_not_wait_for_what_goes_back() -> None:
@@ -53,7 +53,7 @@ def test_what_comes_first_does_not_wait_for_what_goes_back() -> None:
     again = entry(2)
     assert runs.add(entry(1))
     assert not runs.add(again)
-    assert runs.ids() == [1, 2, 2, 3]
+    assert [row for row, _ in runs.claims()] == [1, 2, 2, 3]
 
 
 def test_none_begins_behind_one_that_goes_back() -> None:
@@ -69,4 +69,4 @@ def test_one_that_goes_back_leaves_from_the_middle() -> None:
     runs, first, second = Runs(), entry(1), entry(2, goes_back=True)
     in_hand(runs, first, second)
     assert runs.settled(second.item) is None
-    assert runs.ids() == [1]
+    assert [row for row, _ in runs.claims()] == [1]

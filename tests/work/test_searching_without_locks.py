@@ -75,7 +75,18 @@ def test_strays_are_freed_without_waiting(app: Todoke) -> None:
 def test_what_is_known_is_no_stray(app: Todoke) -> None:
     """OB-4"""
     worker = claims_the_first(app)
-    first = living(app)[0].id
+    first = living(app)[0]
     with app.engine.connect() as connection:
-        assert app.claims[0].free_strays(connection, worker, known={first}) == 0
+        known = {(first.id, first.attempt)}
+        assert app.claims[0].free_strays(connection, worker, known=known) == 0
     assert living(app)[0].owner == worker
+
+
+def test_a_row_that_is_known_from_an_earlier_attempt_is_a_stray(app: Todoke) -> None:
+    """OB-4: its answer waits to be written, and the row was claimed again without a reply."""
+    worker = claims_the_first(app)
+    first = living(app)[0]
+    with app.engine.connect() as connection:
+        known = {(first.id, first.attempt - 1)}
+        assert app.claims[0].free_strays(connection, worker, known=known) == 1
+    assert living(app)[0].owner is None

@@ -160,7 +160,7 @@ def test_what_is_being_written_is_known(app: Todoke) -> None:
     unsettled.add(SOURCE, OWNER, processed(1))
     assert list(unsettled.write(CONNECTION, no_more)) == []
     unsettled.add(SOURCE, OWNER, processed(2))
-    assert unsettled.ids(SOURCE.name) == {1, 2}
+    assert {row for row, _ in unsettled.claims(SOURCE.name)} == {1, 2}
     assert unsettled.holds((SOURCE.name, 1))
     assert not unsettled.can_be_written
     assert unsettled.is_behind(1)

@@ -63,7 +63,7 @@ class Claims:
             for state in (READY, SUSPECT)
         }
         mine = live.c.owner == bindparam("claimer", type_=UNIQUE_ID)
-        self._mine = select(live.c.id).where(mine)
+        self._mine = select(live.c.id, live.c.attempt).where(mine)
         self._free = (
             update(live)
             .where(mine, database.among(live.c.id, "ids"))
@@ -105,12 +105,14 @@ class Claims:
         values = {"of_stream": stream, "at_most": 1}
         return self._run(connection, self._suspect, owner, values, alone=True)
 
-    def free_strays(self, connection: Connection, owner: UUID, known: Collection[int]) -> int:
+    def free_strays(
+        self, connection: Connection, owner: UUID, known: Collection[tuple[int, int]]
+    ) -> int:
         """Free what this owner holds and does not know of; its attempt does not count."""
         with connection.begin():
             # Looked for without locks: owners have no index, so this passes by all that waits.
-            held = connection.execute(self._mine, {"claimer": owner}).scalars()
-            strays = [row for row in held if row not in known]
+            held = connection.execute(self._mine, {"claimer": owner})
+            strays = [row.id for row in held if (row.id, row.attempt) not in known]
             if not strays:
                 return 0
             return connection.execute(self._free, {"claimer": owner, "ids": strays}).rowcount

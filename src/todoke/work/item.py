@@ -47,6 +47,11 @@ class Item(NamedTuple):
         return self.lane != UNORDERED
 
     @property
+    def claim(self) -> tuple[int, int]:
+        """The row and the attempt: the same row may be claimed again, and then is another's."""
+        return self.id, self.attempt
+
+    @property
     def number(self) -> int:
         """Which attempt this is, by what counts as one."""
         return self.attempt - self.spared

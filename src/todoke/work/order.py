@@ -81,8 +81,8 @@ class Runs:
         if not self._in_lane[place]:
             del self._in_lane[place]
 
-    def ids(self) -> list[int]:
-        return [entry.item.id for run in self._runs.values() for entry in run]
+    def claims(self) -> list[tuple[int, int]]:
+        return [entry.item.claim for run in self._runs.values() for entry in run]
 
     def prepared(self) -> Iterator[Call | Settlement]:
         """What became of all that is in hand."""

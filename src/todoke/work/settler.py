@@ -164,12 +164,11 @@ class Unsettled:
                 self.add(group.source, group.owner, *group.settlements)
             self._beside = None
 
-    def ids(self, source: str) -> set[int]:
-        return {one.item.id for of, one in self._all() if of.name == source}
+    def claims(self, source: str) -> set[tuple[int, int]]:
+        return {one.item.claim for of, one in self._all() if of.name == source}
 
     def holds(self, place: tuple[str, int]) -> bool:
-        source, row = place
-        return row in self.ids(source)
+        return any(place == (of.name, one.item.id) for of, one in self._all())
 
     def _all(self) -> Iterator[tuple[Source, Settlement]]:
         for (source, _), settlements in self._waiting.items():

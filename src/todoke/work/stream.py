@@ -243,8 +243,8 @@ class Hands:
     def calls(self) -> list[Call]:
         return list(self._calls.values())
 
-    def ids(self, source: Source) -> list[int]:
-        return [row for name, row in self._calls if name == source.name]
+    def claims(self, source: Source) -> list[tuple[int, int]]:
+        return [call.item.claim for (name, _), call in self._calls.items() if name == source.name]
 
     def holds(self, place: tuple[str, int]) -> bool:
         return place in self._calls

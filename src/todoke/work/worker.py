@@ -160,8 +160,8 @@ class Worker:
         if self._intake.unsure_of is None:
             return
         for source in self._sources:
-            in_hand = {*self._hands.ids(source), *source.strands.runs.ids()}
-            known = in_hand | self._unsettled.ids(source.name)
+            in_hand = {*self._hands.claims(source), *source.strands.runs.claims()}
+            known = in_hand | self._unsettled.claims(source.name)
             freed = source.claims.free_strays(connection, self._intake.unsure_of, known)
             self._counts["handed_back"] += freed
             source.doubt(self._intake.unsure_of)

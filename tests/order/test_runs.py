@@ -13,7 +13,8 @@ OWNER = uuid4()
 
 
 def entry(number: int, *, goes_back: bool = False) -> Entry:
-    item: Any = SimpleNamespace(id=number, strand=1, stream="todoke/default", lane=7)
+    place = {"strand": 1, "stream": "todoke/default", "lane": 7}
+    item: Any = SimpleNamespace(id=number, claim=(number, 1), **place)
     return Entry(item, OWNER, HandedBack(item), goes_back)
 
 

@@ -132,7 +132,7 @@ class Line(Settler):
 
 
 def processed(number: int) -> Processed:
-    item: Any = SimpleNamespace(id=number)
+    item: Any = SimpleNamespace(id=number, claim=(number, 1))
     return Processed(item)
 
 
@@ -160,7 +160,7 @@ def test_what_is_being_written_is_known(app: Todoke) -> None:
     unsettled.add(SOURCE, OWNER, processed(1))
     assert list(unsettled.write(CONNECTION, no_more)) == []
     unsettled.add(SOURCE, OWNER, processed(2))
-    assert {row for row, _ in unsettled.claims(SOURCE.name)} == {1, 2}
+    assert unsettled.claims(SOURCE.name) == {(1, 1), (2, 1)}
     assert unsettled.holds((SOURCE.name, 1))
     assert not unsettled.can_be_written
     assert unsettled.is_behind(1)

@@ -31,7 +31,9 @@ def job_keepers(runtime: Runtime) -> list[Agent]:
     if not runtime.handlers.jobs:
         return []
     keeps = app.settings.seconds("jobs.keep")
-    forgetting = Forgetting(room.tables, app.database, lambda: app.handlers.jobs, keeps)
+    forgetting = Forgetting(
+        room.tables, app.letter_table, app.database, lambda: app.handlers.jobs, keeps
+    )
     # In one agent, since each agent has a connection of its own.
     reporter = Reporter(
         room.tables,

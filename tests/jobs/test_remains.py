@@ -8,10 +8,12 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import Connection, insert
+from sqlalchemy.orm import Session
 
 from tests.application import application
 from tests.jobs.desk import Desk, Export
 from tests.proof.cost import cost
+from todoke import PermanentError, Run
 from todoke.errors import Cancelled
 from todoke.jobs.forget import Forgetting
 from todoke.jobs.remains import Remains, _Walk
@@ -22,7 +24,8 @@ MONDAY = Export(day="monday")
 
 def forgetting(desk: Desk) -> Forgetting:
     app = desk.app
-    return Forgetting(app.job_room.tables, app.database, lambda: app.handlers.jobs, 3600)
+    tables, letters = app.job_room.tables, app.letter_table
+    return Forgetting(tables, letters, app.database, lambda: app.handlers.jobs, 3600)
 
 
 def look(desk: Desk, forgets: Forgetting | None = None) -> None:
@@ -83,6 +86,47 @@ def test_cursors_that_a_job_left_are_forgotten(migrated_url: str) -> None:
         assert [row.job_id for row in rows] == [living, living]
 
 
+def test_cursors_of_a_dead_job_stay_while_it_may_be_redriven(migrated_url: str) -> None:
+    """JB-10: it goes on behind the pieces that were done; once resolved, nobody needs them."""
+    with application(migrated_url) as app:
+        done: list[int] = []
+
+        @app.job()
+        def walk(run: Run) -> None:
+            for _, (number,) in run.chunks(following, cursor=lambda one: one, size=1):
+                done.append(number)
+                if done == [0, 1]:
+                    raise PermanentError("in the middle", code="MIDDLE")
+
+        desk = Desk(app)
+        id = desk.enqueue(walk)
+        app.drain()
+        look(desk)
+        assert desk.get(id).status == "DEAD"
+        desk.act("retry", id)
+        app.drain()
+        assert done == [0, 1, 1, 2], "the piece that failed is done again, and no other"
+
+
+def test_cursors_of_a_resolved_job_are_forgotten(desk: Desk) -> None:
+    """JB-10"""
+    id = desk.enqueue(desk.refuse, 7)
+    desk.app.drain()
+    leave_cursors(desk, id)
+    look(desk)
+    assert len(desk.rows(desk.app.job_room.tables.cursors)) == 2
+    with desk.app.session() as session:
+        letters = desk.app.dead_letters
+        letters.resolve(session, letters.where(name="refuse"), by="ken", reason="not needed")
+    look(desk)
+    assert desk.rows(desk.app.job_room.tables.cursors) == []
+
+
+def following(_session: Session, after: int | None, _size: int) -> list[int]:
+    number = 0 if after is None else after + 1
+    return [number] if number < 3 else []
+
+
 def test_a_look_goes_on_behind_the_last(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """JB-9 JB-5: so many at a time, however many belong to jobs that live."""
     monkeypatch.setattr("todoke.jobs.remains._AT_ONCE", 2)
@@ -115,7 +159,7 @@ def _cost_of_a_look(desk: Desk) -> int:
     living = [desk.enqueue(desk.renamed, delay="1h") for _ in range(5)]
     for id in (*living, *desk.app.identities.draw_many(5)):
         ask(desk, id)
-    remains = Remains(desk.app.job_room.tables)
+    remains = Remains(desk.app.job_room.tables, desk.app.letter_table)
     with desk.app.agents_engine.connect() as connection:
         spent = cost(connection, remains.forget)
     assert asked(desk) == sorted(living)

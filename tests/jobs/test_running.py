@@ -326,4 +326,5 @@ def test_only_the_last_successes_and_all_failures_are_kept(migrated_url: str) ->
 
 
 def forgetting(app: Todoke) -> Forgetting:
-    return Forgetting(app.job_room.tables, app.database, lambda: app.handlers.jobs, 3600)
+    tables, letters = app.job_room.tables, app.letter_table
+    return Forgetting(tables, letters, app.database, lambda: app.handlers.jobs, 3600)

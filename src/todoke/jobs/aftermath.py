@@ -1,8 +1,8 @@
 """What happens when a job's attempt has ended, in the transaction that settles it.
 
 The run goes into the history. Of a job that has ended for good: its unique key is free, its
-cursors go, the next of its chain is enqueued, its batch is counted down, and whoever brings a
-batch to nothing enqueues what follows it.
+cursors go (those of a dead one stay, it may be redriven), the next of its chain is enqueued, its
+batch is counted down, and whoever brings a batch to nothing enqueues what follows it.
 """
 
 from __future__ import annotations
@@ -184,7 +184,9 @@ class Aftermath:
     def died(self, connection: Connection, item: Item, _failure: Failure) -> None:
         """In the transaction that buries a job."""
         ended = [(item, ties_of(item.headers))]
-        self._endings.write(connection, ended, succeeded=False, worked=[item.message_id])
+        # Its cursors stay: redriven, it goes on behind them.
+        self._endings.withdraw(connection, item.message_id)
+        self._endings.write(connection, ended, succeeded=False)
 
     def _row(
         self, one: Settlement, run: RunInHand | None, owner: UUID, drawn: UUID

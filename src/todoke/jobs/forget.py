@@ -33,6 +33,7 @@ class Forgetting:
     def __init__(
         self,
         tables: JobTables,
+        letters: Table,
         database: Database,
         handlers: Callable[[], Mapping[str, JobHandler]],
         keeps: float,
@@ -55,7 +56,7 @@ class Forgetting:
         tick = select(ticks.c.application, ticks.c.schedule, ticks.c.due)
         cutoff = database.once(database.after("cutoff"))
         self._ticks = _Chunk(ticks, tick.where(ticks.c.noted_at < cutoff))
-        self._remains = Remains(tables)
+        self._remains = Remains(tables, letters)
 
     def tick(self, connection: Connection) -> float:
         before = self._clock.now() - self._keeps

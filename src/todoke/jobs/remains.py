@@ -1,5 +1,7 @@
 """What jobs that live no more have left: cancellations that came too late, cursors.
 
+A dead job lives no more, but its cursors stay while it may be redriven: it goes on behind them.
+
 Who ends a job looks for these only where there is reason to, since every plain success would pay
 for it. They are found here later, some keys at a time and beside the living jobs alone, so that a
 look costs the same whatever lies in the history.
@@ -8,6 +10,7 @@ look costs the same whatever lies in the history.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Table, bindparam, delete, select
@@ -23,9 +26,20 @@ _FIRST = UUID(int=0)
 class Remains:
     """Walks over both tables, each look a little further."""
 
-    def __init__(self, tables: JobTables) -> None:
+    def __init__(self, tables: JobTables, letters: Table) -> None:
         live = tables.work.live
-        self._walks = [_Walk(table, live) for table in (tables.cancellations, tables.cursors)]
+        ids = bindparam("ids", type_=UNIQUE_ID, expanding=True)
+        living = select(live.c.message_id).where(live.c.message_id.in_(ids))
+        # In one statement: whoever is buried or redriven meanwhile is seen here or there.
+        may_come_back = living.union_all(
+            select(letters.c.message_id).where(
+                letters.c.message_id.in_(ids), letters.c.closed_at.is_(None)
+            )
+        )
+        self._walks = [
+            _Walk(tables.cancellations, living),
+            _Walk(tables.cursors, may_come_back),
+        ]
 
     def forget(self, connection: Connection) -> None:
         for walk in self._walks:
@@ -35,12 +49,12 @@ class Remains:
 class _Walk:
     """Goes on behind where the last look ended, and from the end back to the beginning."""
 
-    def __init__(self, table: Table, live: Table) -> None:
-        job, self._behind = table.c.job_id, _FIRST
+    def __init__(self, table: Table, living: Any) -> None:
+        """`living` finds, of some `ids`, those whose rows are to stay."""
+        self._living, self._behind, job = living, _FIRST, table.c.job_id
         behind = bindparam("behind", type_=UNIQUE_ID)
         self._next = select(job).where(job > behind).order_by(job).limit(bindparam("at_most"))
         ids = bindparam("ids", type_=UNIQUE_ID, expanding=True)
-        self._living = select(live.c.message_id).where(live.c.message_id.in_(ids))
         self._lock = select(job).where(job.in_(ids)).with_for_update(skip_locked=True)
         # One by one: by a long list a database may read, and wait for, rows of others.
         self._delete = delete(table).where(job == bindparam("of_job", type_=UNIQUE_ID))

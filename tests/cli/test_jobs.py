@@ -92,6 +92,12 @@ def test_a_dead_job_is_shown_with_its_traceback(errands: Errands) -> None:
     assert "raise PermanentError" in said
     (letter,) = errands.ask("dead-letters", "list", "--source", "job")["items"]
     assert (letter["payload"]["to"], letter["key"]) == ("***", "***")
+    told = [
+        line.split()
+        for line in errands.run("dead-letters", "show", letter["id"]).stdout.splitlines()
+    ]
+    assert ["job", str(id)] in told
+    assert "event" not in [line[0] for line in told if line]
 
 
 def test_a_job_that_is_not_there(errands: Errands) -> None:

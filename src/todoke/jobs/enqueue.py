@@ -39,6 +39,7 @@ from todoke.writing import Execute, Writing, perform_on, run
 Ring = Callable[[Connection, Collection[str]], None]
 MOST_PRIORITY = 100
 _AT_ONCE = 128
+"""Ids that are drawn together."""
 
 
 class JobWriter:

@@ -1,14 +1,15 @@
 """Schedulers that die between any two statements while time passes, and others that go on.
 
 A fuse burns down by one at each statement, each beginning and commit of a transaction, and each
-named point; where it ends, the scheduler dies. What it knew is forgotten, another takes over.
+named point; where it ends, the scheduler dies. Some die at a named point, wherever that comes.
+What it knew is forgotten, another takes over.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from random import Random
@@ -93,15 +94,15 @@ class World:
         if left is None:
             return
         self._fuse.left = left - 1
-        if left == 1:
+        if left == 1 or place == self._fuse.end:
             self._fuse.left = None
             with self._counting:
                 self.places[place] += 1
             raise Died
 
-    def live(self, steps: int) -> bool:
-        """Be a scheduler for so many steps; True when it has died before it had nothing to do."""
-        self._fuse.left = None
+    def live(self, steps: int, end: str = "") -> bool:
+        """Be a scheduler for so many steps, or to the point `end`; True when it has died there."""
+        self._fuse.left, self._fuse.end = None, end
         try:
             with self.app.engine.connect() as connection:
                 scheduler = self.scheduler()
@@ -125,19 +126,23 @@ class World:
 
     # --- what goes on meanwhile --------------------------------------------------------------
 
-    def storm(self, deaths: int, schedulers: int) -> None:
-        """Let schedulers race and die until so many have."""
+    def storm(self, deaths: int, schedulers: int, points: Sequence[str] = ()) -> None:
+        """Let schedulers race and die until so many have, some of them at each of these points."""
         failures: list[BaseException] = []
+
+        def goes_on() -> bool:
+            return self.deaths < deaths or not all(self.places[point] for point in points)
 
         def one(seed: int) -> None:
             chance = Random(seed)
             try:
-                while self.deaths < deaths and not failures:
+                while goes_on() and not failures:
                     with self._lock:
                         self._pass_time(chance)
                         if chance.random() < 0.3:
                             self._end_some(chance)
-                    self.live(chance.randint(1, LONGEST_LIFE))
+                    end = chance.choice(points) if points and chance.random() < 0.1 else ""
+                    self.live(chance.randint(1, LONGEST_LIFE), end)
             except BaseException as error:
                 failures.append(error)
 

@@ -52,7 +52,7 @@ def test_no_takeover_loses_or_doubles_a_tick(
     world: World, counts: Counts, record_property: Callable[[str, object], None]
 ) -> None:
     """JB-2: racing schedulers that die between any two statements."""
-    world.storm(counts.takeovers, SCHEDULERS)
+    world.storm(counts.takeovers, SCHEDULERS, POINTS)
     world.calm()
     evidence = world.evidence()
     record_property("takeovers", world.deaths)

@@ -52,7 +52,8 @@ class Coming:
     def __init__(
         self, shared: Mapping[str, Any], delay: float, count: int, rows: Iterator[Row]
     ) -> None:
-        self.shared, self.delay = shared, delay
+        self.shared: Mapping[str, Any] = shared
+        self.delay: float = delay
         self._count, self._rows = count, rows
 
     def __len__(self) -> int:

@@ -6,7 +6,7 @@ the steps of its own machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import psycopg
@@ -35,7 +35,7 @@ def depth(connection: Connection, table: Table) -> int:
     if connection.dialect.name != "postgresql":
         return 0
     connection.execute(text("CREATE EXTENSION IF NOT EXISTS pageinspect"))
-    levels = connection.execute(_LEVELS, {"table": table.fullname}).scalars().all()
+    levels: Sequence[int] = connection.execute(_LEVELS, {"table": table.fullname}).scalars().all()
     connection.commit()
     return max(levels)
 

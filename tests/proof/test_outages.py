@@ -50,12 +50,14 @@ def test_a_mail_server_that_was_away_is_not_stormed_and_gets_every_mail(
     """OB-15, ID-6: claims per second after the outage are at most twice those before it."""
     rest = "5s" if counts.away_seconds >= 60 else "500ms"
     window = min(10.0, counts.away_seconds / 3)
-    with _mailing(database_url, post_office, Breaker("smtp", failures=5, rest=rest)) as app:
+    breaker, may_send = Breaker("smtp", failures=5, rest=rest), threading.Event()
+    with _mailing(database_url, post_office, breaker, may_send) as app:
         _publish(app, 0, counts.due)
         with worker(app) as (runtime, _), _trickling(app, counts.due) as published:
             until(lambda: _unrelayed(app) < 20, 600)
-            # The best of three: the machine may have been busy otherwise for one of them.
-            before = max(_claims_per_second(runtime, window) for _ in range(3))
+            may_send.set()
+            # The better of two: the machine may have been busy otherwise for one of them.
+            before = max(_claims_per_second(runtime, window) for _ in range(2))
             post_office.go_away()
             during = _claims_per_second(runtime, counts.away_seconds)
             post_office.come_back()
@@ -72,6 +74,7 @@ def test_a_mail_server_that_was_away_is_not_stormed_and_gets_every_mail(
     record_property("dead letters", dead)
     record_property("mails delivered", len(taken))
     record_property("delivered more than once", sum(times > 1 for times in taken.values()))
+    record_property("left after it came back", left)
     assert left > 0, "too few were due to show anything"
     assert during <= 2 * before
     assert after <= 2 * before
@@ -122,11 +125,14 @@ def test_workers_outlive_a_database_that_was_away(
 
 
 @contextmanager
-def _mailing(url: str, office: PostOffice, breaker: Breaker) -> Iterator[Todoke]:
+def _mailing(
+    url: str, office: PostOffice, breaker: Breaker, may_send: threading.Event
+) -> Iterator[Todoke]:
     with quick_application(url, **{"worker.threads": 8, "worker.queues.default": 8}) as app:
 
         @app.on(MailDue, breaker=breaker, retry=Backoff("100ms", "200ms"))
         def send(event: MailDue, attempt: Attempt) -> None:
+            may_send.wait(300)
             mail = EmailMessage()
             mail["From"], mail["To"] = "shop@shop.example", "hanako@example.com"
             mail["Message-ID"] = f"<{attempt.idempotency_key}@shop.example>"

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, select
 
 from tests.application import leases
 from todoke import Limit, PermanentError, Personal, Rate, Run, Todoke, TransientError
+from todoke.jobs.forget import Forgetting
 from todoke.jobs.history import RUNNING
 from todoke.jobs.job import Job
 from todoke.operate import JobRecord
@@ -23,6 +24,12 @@ WHO: dict[str, Any] = {"by": "ken", "reason": "wrong day"}
 class Export(BaseModel):
     day: str
     mail: Personal[str] = "mika@example.com"
+
+
+def forgetting(app: Todoke) -> Forgetting:
+    """The agent that tidies up, with an hour's memory."""
+    tables, letters = app.job_room.tables, app.letter_table
+    return Forgetting(tables, letters, app.database, lambda: app.handlers.jobs, 3600)
 
 
 def operations(app: Todoke) -> list[tuple[Any, ...]]:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, insert
 from sqlalchemy.orm import Session
 
 from tests.application import application
-from tests.jobs.desk import Desk, Export
+from tests.jobs.desk import Desk, Export, forgetting
 from tests.proof.cost import cost
 from todoke import PermanentError, Run
 from todoke.errors import Cancelled
@@ -22,15 +22,9 @@ from todoke.testing import Clock
 MONDAY = Export(day="monday")
 
 
-def forgetting(desk: Desk) -> Forgetting:
-    app = desk.app
-    tables, letters = app.job_room.tables, app.letter_table
-    return Forgetting(tables, letters, app.database, lambda: app.handlers.jobs, 3600)
-
-
 def look(desk: Desk, forgets: Forgetting | None = None) -> None:
     with desk.app.agents_engine.connect() as connection:
-        (forgets or forgetting(desk)).tick(connection)
+        (forgets or forgetting(desk.app)).tick(connection)
 
 
 def asked(desk: Desk) -> list[UUID]:
@@ -134,7 +128,7 @@ def test_a_look_goes_on_behind_the_last(desk: Desk, monkeypatch: pytest.MonkeyPa
     gone = [desk.app.identities.draw() for _ in range(5)]
     for id in (*living, *gone):
         ask(desk, id)
-    forgets, left = forgetting(desk), []
+    forgets, left = forgetting(desk.app), []
     for _ in range(5):
         look(desk, forgets)
         left.append(len(asked(desk)))

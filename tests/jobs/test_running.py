@@ -14,12 +14,12 @@ from sqlalchemy import select, update
 
 from tests.application import application
 from tests.jobs.board import run_rows, runs, waiting
+from tests.jobs.desk import forgetting
 from tests.jobs.processor_jobs import dies, squares
 from tests.waiting import until
 from todoke import Context, Limit, Run, Skip, Snooze, Todoke
 from todoke.clock import SystemClock
 from todoke.errors import Cancelled, InvalidOption, JobFailed
-from todoke.jobs.forget import Forgetting
 from todoke.runtime import Runtime
 from todoke.testing import Clock
 
@@ -323,8 +323,3 @@ def test_only_the_last_successes_and_all_failures_are_kept(migrated_url: str) ->
         statuses = [row.status for row in run_rows(app)]
         assert statuses.count("SUCCEEDED") == 3
         assert statuses.count("FAILED") == 4
-
-
-def forgetting(app: Todoke) -> Forgetting:
-    tables, letters = app.job_room.tables, app.letter_table
-    return Forgetting(tables, letters, app.database, lambda: app.handlers.jobs, 3600)

@@ -101,7 +101,7 @@ class World:
             raise Died
 
     def live(self, steps: int, end: str = "") -> bool:
-        """Be a scheduler for so many steps, or to the point `end`; True when it has died there."""
+        """Be a scheduler for so many steps, or to the point `end`; True when it has died."""
         self._fuse.left, self._fuse.end = None, end
         try:
             with self.app.engine.connect() as connection:
@@ -127,21 +127,18 @@ class World:
     # --- what goes on meanwhile --------------------------------------------------------------
 
     def storm(self, deaths: int, schedulers: int, points: Sequence[str] = ()) -> None:
-        """Let schedulers race and die until so many have, some of them at each of these points."""
+        """Let schedulers race and die until so many have, a part of them at these points."""
         failures: list[BaseException] = []
-
-        def goes_on() -> bool:
-            return self.deaths < deaths or not all(self.places[point] for point in points)
 
         def one(seed: int) -> None:
             chance = Random(seed)
             try:
-                while goes_on() and not failures:
+                while self.deaths < deaths and not failures:
                     with self._lock:
                         self._pass_time(chance)
                         if chance.random() < 0.3:
                             self._end_some(chance)
-                    end = chance.choice(points) if points and chance.random() < 0.1 else ""
+                    end = chance.choice(points) if points and chance.random() < 0.2 else ""
                     self.live(chance.randint(1, LONGEST_LIFE), end)
             except BaseException as error:
                 failures.append(error)

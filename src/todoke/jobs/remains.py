@@ -10,10 +10,9 @@ look costs the same whatever lies in the history.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Table, bindparam, delete, select
+from sqlalchemy import Connection, Executable, Table, bindparam, delete, select
 
 from todoke import crash
 from todoke.database import UNIQUE_ID, reading
@@ -49,7 +48,7 @@ class Remains:
 class _Walk:
     """Goes on behind where the last look ended, and from the end back to the beginning."""
 
-    def __init__(self, table: Table, living: Any) -> None:
+    def __init__(self, table: Table, living: Executable) -> None:
         """`living` finds, of some `ids`, those whose rows are to stay."""
         self._living, self._behind, job = living, _FIRST, table.c.job_id
         behind = bindparam("behind", type_=UNIQUE_ID)

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from todoke import crash
+from todoke import Todoke, crash
 from todoke.crash import Died
+from todoke.testing.death import Death, armed
 
 
 @contextmanager
@@ -23,3 +24,13 @@ def death_at(name: str) -> Iterator[None]:
             yield
     finally:
         crash.arm(before)
+
+
+def drain_through(app: Todoke, point: str) -> None:
+    """Die at the point, let the lease run out, and go on as another process."""
+    death = Death(app, point, 1)
+    with pytest.raises(Died), armed(death):
+        app.drain()
+    death.run_out()
+    app.providers.abandon()
+    app.drain()

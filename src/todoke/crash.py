@@ -2,12 +2,14 @@
 
 Off, a point costs one comparison. Armed by `TODOKE_CRASH=name:count` the process kills itself
 with SIGKILL at the count-th passage; a simulator arms a function of its own instead, which may
-raise `Died`: what is left of the process's code must then do nothing any more.
+raise `Died`: what is left of the process's code must then do nothing any more. An application may
+`declare` points of its own.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,6 +60,8 @@ POINTS = (
 )
 
 _armed: Callable[[str], None] | None = None
+_declared: list[str] = []
+_NAME = re.compile(r"[a-z][a-z0-9_-]*\.(before|after)_[a-z0-9_]+")
 
 
 class Died(BaseException):
@@ -77,6 +81,23 @@ def ending(end: Callable[[], object]) -> Iterator[None]:
     end()
 
 
+def declare(*names: str) -> None:
+    """Name points of an application's own, where it is imported: only known ones can be aimed at.
+
+    Write `room.before_what` or `room.after_what`.
+    """
+    for name in names:
+        if not _NAME.fullmatch(name) or name in POINTS:
+            raise InvalidOption("crash.declare", name, "write room.before_what; and not todoke's.")
+        if name not in _declared:
+            _declared.append(name)
+
+
+def points() -> tuple[str, ...]:
+    """All that are known: todoke's, and those of the applications that are loaded."""
+    return (*POINTS, *_declared)
+
+
 def point(name: str) -> None:
     if _armed is not None:
         _armed(name)
@@ -94,8 +115,8 @@ def arm_from_environment() -> None:
     if not wish:
         return
     name, _, count = wish.partition(":")
-    if name not in POINTS:
-        raise InvalidOption("TODOKE_CRASH", wish, f"the points are: {', '.join(POINTS)}.")
+    if name not in points():
+        raise InvalidOption("TODOKE_CRASH", wish, f"the points are: {', '.join(points())}.")
     if count and not count.isdecimal():
         raise InvalidOption("TODOKE_CRASH", wish, "write name:count, such as claim.after_commit:3.")
     arm(_Killer(name, int(count or 1)))

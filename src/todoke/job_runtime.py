@@ -91,6 +91,7 @@ def job_source(runtime: Runtime, lanes: Lanes, grace: float) -> Source:
         app.identities,
         Chunking(room.cursors, lambda: app.engine, lambda: app.engines.of_async_handlers),
         runtime.resting.job,
+        app.enqueuing.spec_of,
         grace,
     )
 

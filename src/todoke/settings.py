@@ -1,7 +1,8 @@
 """What code, environment and TOML said, in this order of weight.
 
 `a.b` in TOML is `TODOKE_A_B` in the environment. Names of todoke's own sections are checked, so
-that a misspelt one stops the start; other sections are the user's.
+that a misspelt one stops the start; other sections are the user's, and so is, for what jobs want to
+be told, `jobs.<group>.<option>`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -307,6 +309,8 @@ def _check_name(name: str) -> None:
         raise InvalidOption(name, "…", f"write {section}.<name>.{'|'.join(_NAMED[section])}.")
     if name.startswith(_OF_JOBS):
         _check_job(name)
+    elif section == "jobs" and name.count(".") == 2:
+        _check_own(name)
     elif section in _OURS and name not in DEFAULTS and not name.startswith("worker.queues."):
         ours = sorted(known for known in DEFAULTS if known.startswith(section + "."))
         raise InvalidOption(name, "…", f"no such setting. Known: {', '.join(ours)}.")
@@ -318,6 +322,13 @@ def _check_job(name: str) -> None:
     known = SCHEDULE_OPTIONS if kind == "schedule" else ()
     if len(option) > 1 or not set(option) <= set(known):
         raise InvalidOption(name, "…", f"write jobs.{kind}.<name>, or one of {known} behind it.")
+
+
+def _check_own(name: str) -> None:
+    """jobs.<group>.<option> is for the application's own jobs; a slip of the pen is not."""
+    _, group, option = name.split(".")
+    if meant := get_close_matches(group, ("enabled", "schedule"), cutoff=0.75):
+        raise InvalidOption(name, "…", f"did you mean jobs.{meant[0]}.{option}?")
 
 
 def _flat(values: Mapping[str, object], start: str = "") -> Iterator[tuple[str, object]]:

@@ -11,13 +11,11 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from tests.application import application
-from tests.dying import death_at
+from tests.dying import death_at, drain_through
 from tests.jobs.board import count, run_rows, runs, waiting
 from tests.jobs.points import OF_JOBS
 from todoke import Run, Todoke, batch, chain, crash
-from todoke.crash import Died
 from todoke.testing import Clock
-from todoke.testing.death import Death, armed
 
 DONE = 9
 
@@ -38,16 +36,6 @@ def note(session: Session, what: str) -> None:
 def effects(app: Todoke) -> list[str]:
     with app.engine.connect() as connection:
         return sorted(connection.execute(text("SELECT what FROM effects")).scalars())
-
-
-def drain_through(app: Todoke, point: str) -> None:
-    """Die at the point, let the lease run out, and go on as another process."""
-    death = Death(app, point, 1)
-    with pytest.raises(Died), armed(death):
-        app.drain()
-    death.run_out()
-    app.providers.abandon()
-    app.drain()
 
 
 SETTLING = (

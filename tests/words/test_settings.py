@@ -80,6 +80,19 @@ def test_a_misspelt_name_of_ours_is_refused_with_the_right_ones(where: str) -> N
             settings().with_values({"outbox.pol": "1s"})
 
 
+def test_groups_of_jobs_are_the_applications() -> None:
+    """SH-9, JB-7: what its jobs want to be told."""
+    told = settings({"jobs": {"sftp": {"strategy": "local"}}}, TODOKE_JOBS_SFTP_HOST="wms")
+    assert (told.get("jobs.sftp.strategy"), told.get("jobs.sftp.host")) == ("local", "wms")
+
+
+@pytest.mark.parametrize("name", ["jobs.enable.export", "jobs.schedules.export", "jobs.keeps"])
+def test_a_slip_of_the_pen_is_no_group_of_jobs(name: str) -> None:
+    """JB-4, JB-7"""
+    with pytest.raises(InvalidOption, match=r"did you mean jobs\.|no such setting"):
+        settings({name: True})
+
+
 def test_other_sections_are_the_users() -> None:
     """OB-5"""
     given = settings({"smtp": {"url": "smtp://mail"}}, TODOKE_SMTP_PORT="25")

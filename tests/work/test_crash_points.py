@@ -80,3 +80,22 @@ def test_a_point_that_does_not_exist_is_refused(wish: str, monkeypatch: pytest.M
     monkeypatch.setenv("TODOKE_CRASH", wish)
     with pytest.raises(InvalidOption, match="TODOKE_CRASH"):
         crash.arm_from_environment()
+
+
+def test_an_application_may_name_points_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TS-2: and only such as can be told from todoke's."""
+    monkeypatch.setattr(crash, "_declared", [])
+    crash.declare("parcel.after_wrapping", "parcel.after_wrapping")
+    assert crash.points() == (*crash.POINTS, "parcel.after_wrapping")
+    monkeypatch.setenv("TODOKE_CRASH", "parcel.after_wrapping:9")
+    crash.arm_from_environment()
+    assert crash.arm(None) is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["", "parcel", "Parcel.after_x", "parcel.wrapped", "claim.after_commit"]
+)
+def test_a_name_that_is_none_is_refused(name: str) -> None:
+    """TS-2"""
+    with pytest.raises(InvalidOption, match=r"crash\.declare"):
+        crash.declare(name)

@@ -1,8 +1,9 @@
 """What happens when a job's attempt has ended, in the transaction that settles it.
 
 The run goes into the history. Of a job that has ended for good: its unique key is free, its
-cursors go (those of a dead one stay, it may be redriven), the next of its chain is enqueued, its
-batch is counted down, and whoever brings a batch to nothing enqueues what follows it.
+cursors go (those of a dead one stay, it may be redriven), the next of its chain is enqueued and
+what its run has said (`run.then`), its batch is counted down, and whoever brings a batch to nothing
+enqueues what follows it.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Endings:
         *,
         succeeded: bool,
         worked: Sequence[UUID] = (),
+        following: Sequence[tuple[Item, Spec]] = (),
     ) -> None:
         """All of these have ended alike; `worked` are those that may have left more than ties."""
         freed = [item.message_id for item, ties in ended if ties.unique]
@@ -74,6 +76,7 @@ class Endings:
         rows: list[JobRow] = []
         if succeeded:
             rows += [self._next(item, ties) for item, ties in ended if ties.then]
+            rows += [self._row(spec, item) for item, spec in following]
         rows += self._batches(connection, ended, succeeded=succeeded)
         if rows:
             crash.point("job.before_follower")
@@ -99,8 +102,10 @@ class Endings:
 
     def _next(self, item: Item, ties: Ties) -> JobRow:
         first, *rest = ties.then
-        following = Ties(then=tuple(rest), batch=None)
-        return row_of(Spec.of(first), self._identities.draw(), following, trace=item.trace_context)
+        return self._row(Spec.of(first), item, Ties(then=tuple(rest), batch=None))
+
+    def _row(self, spec: Spec, after: Item, ties: Ties = NONE) -> JobRow:
+        return row_of(spec, self._identities.draw(), ties, trace=after.trace_context)
 
     def _batches(
         self, connection: Connection, ended: Sequence[tuple[Item, Ties]], *, succeeded: bool
@@ -158,7 +163,7 @@ class Aftermath:
         ids = iter(self._identities.draw_many(len(settlements)) if settlements else ())
         fresh: list[dict[str, Any]] = []
         processed: dict[bool, list[tuple[Item, Ties]]] = {True: [], False: []}
-        worked = []
+        worked, following = [], []
         for one in settlements:
             run, drawn = self._in_hand.find(one.item), next(ids)
             if run is not None:
@@ -170,6 +175,8 @@ class Aftermath:
                 processed[one.ends_well].append((one.item, ties))
                 if run is not None and (run.run is not None or run.call.cancelled is not None):
                     worked.append(one.item.message_id)
+                if run is not None and run.run is not None and one.ends_well:
+                    following += [(one.item, spec) for spec in run.run.following]
             elif not _is_attempt(one) and (run is None or not run.noted):
                 continue
             row = self._row(one, run, owner, drawn)
@@ -179,7 +186,9 @@ class Aftermath:
             self._history.add(connection, fresh)
         for well, ended in processed.items():
             if ended:
-                self._endings.write(connection, ended, succeeded=well, worked=worked)
+                self._endings.write(
+                    connection, ended, succeeded=well, worked=worked, following=following
+                )
 
     def died(self, connection: Connection, item: Item, _failure: Failure) -> None:
         """In the transaction that buries a job."""

@@ -202,14 +202,14 @@ class Enqueuing:
     def _chain(self, plan: Plan) -> list[JobRow]:
         if not plan.calls:
             raise InvalidOption("chain", "()", "name at least one call: chain(job.bind(1)).")
-        first, *rest = map(self._spec_of, plan.calls)
+        first, *rest = map(self.spec_of, plan.calls)
         ties = Ties(then=tuple(spec.told() for spec in rest))
         return [row_of(first, self._identities.draw(), ties)]
 
     def _batch(self, plan: Plan, context: str) -> list[JobRow]:
-        specs = [self._spec_of(call) for call in plan.calls]
-        then = None if plan.then is None else self._spec_of(plan.then)
-        failed = None if plan.failed is None else self._spec_of(plan.failed)
+        specs = [self.spec_of(call) for call in plan.calls]
+        then = None if plan.then is None else self.spec_of(plan.then)
+        failed = None if plan.failed is None else self.spec_of(plan.failed)
         if not specs:
             return [] if then is None else [row_of(then, self._identities.draw())]
         id = self._identities.draw()
@@ -226,7 +226,8 @@ class Enqueuing:
         }
         return rows
 
-    def _spec_of(self, call: Call[Any]) -> Spec:
+    def spec_of(self, call: Call[Any]) -> Spec:
+        """Of a job with its argument."""
         if not isinstance(call, Call):
             raise InvalidOption("enqueue", type(call).__name__, "write job.bind(argument).")
         return self.spec(

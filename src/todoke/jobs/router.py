@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from todoke.identity import Identities
 from todoke.jobs.handler import JobHandler
 from todoke.jobs.in_hand import RunsInHand
+from todoke.jobs.row import Spec
 from todoke.jobs.run import Run, Tick
 from todoke.jobs.ties import Ties, ties_of
 from todoke.work.attempt import Attempt
@@ -43,11 +44,12 @@ class JobRouter:
         identities: Identities,
         chunking: Callable[[Call], Chunking],
         is_paused: Callable[[str], bool],
+        spec_of: Callable[[Any], Spec],
         grace: float,
     ) -> None:
         self._handlers, self._desk, self._in_hand = handlers, desk, in_hand
         self._identities, self._chunking, self._is_paused = identities, chunking, is_paused
-        self._grace = grace
+        self._spec_of, self._grace = spec_of, grace
 
     def prepare(self, item: Item, owner: UUID) -> Call | Settlement:
         handler = self._handlers.get(item.handler or "")
@@ -88,6 +90,7 @@ class JobRouter:
             id=self._identities.draw(),
             tick=_tick(ties, item),
             _chunks=self._chunking(call),
+            _follower=self._spec_of if handler.session_parameter is None else None,
         )
 
 

@@ -16,6 +16,7 @@ from todoke.work.attempt import Attempt
 
 if TYPE_CHECKING:
     from todoke.jobs.chunks import Chunks, Fetch, FetchAsync
+    from todoke.jobs.job import Call
 
 T = TypeVar("T")
 
@@ -67,7 +68,10 @@ class Run(Attempt):
     told: Telling = field(default_factory=Telling, kw_only=True, repr=False)
     loops: list[Any] = field(default_factory=list, kw_only=True, repr=False)
     """Loops over chunks that were begun."""
+    following: list[Any] = field(default_factory=list, kw_only=True, repr=False)
+    """What is enqueued with its result."""
     _chunks: Callable[..., Any] = field(default=lambda *_: None, kw_only=True, repr=False)
+    _follower: Callable[[Any], Any] | None = field(default=None, kw_only=True, repr=False)
 
     @overload
     def track(self, items: Iterable[T], *, total: int | None = None) -> Iterator[T]: ...
@@ -132,6 +136,20 @@ class Run(Attempt):
         """
         made: Chunks[Any] = self._chunks(self, fetch, cursor, size, name)
         return made
+
+    def then(self, call: Call[Any], /) -> None:
+        """Enqueue this job, too, in the transaction that records this one's success.
+
+        A job with a session enqueues in that instead: it is the same commit.
+        """
+        if self._follower is None:
+            raise InvalidOption(
+                "run.then",
+                self.name,
+                "enqueue in the job's session; a child process cannot enqueue at all.",
+            )
+        self.following.append(self._follower(call))
+        self.told.changes += 1
 
     def end(self, *, well: bool) -> None:
         """The function has returned: a chunk that it left open is committed, or rolled back."""

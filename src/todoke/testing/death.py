@@ -20,8 +20,8 @@ class Death:
     """Ends the process at the point, so many times."""
 
     def __init__(self, app: Todoke, point: str, times: int) -> None:
-        if point not in crash.POINTS:
-            raise InvalidOption("crash", point, f"the points are: {', '.join(crash.POINTS)}.")
+        if point not in crash.points():
+            raise InvalidOption("crash", point, f"the points are: {', '.join(crash.points())}.")
         if times < 1:
             raise InvalidOption("crash(times)", times, "must be at least 1.")
         self._app, self._point, self._times = app, point, times

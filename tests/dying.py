@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -26,11 +26,12 @@ def death_at(name: str) -> Iterator[None]:
         crash.arm(before)
 
 
-def drain_through(app: Todoke, point: str) -> None:
-    """Die at the point, let the lease run out, and go on as another process."""
+def drain_through(app: Todoke, point: str, *, between: Callable[[], object] = lambda: None) -> None:
+    """Die at the point, look `between`, let the lease run out, and go on as another process."""
     death = Death(app, point, 1)
     with pytest.raises(Died), armed(death):
         app.drain()
+    between()
     death.run_out()
     app.providers.abandon()
     app.drain()

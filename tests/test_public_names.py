@@ -56,6 +56,7 @@ SUBMODULES = {
         "Replay",
         "Restored",
         "RunRecord",
+        "ScheduleRecord",
         "Selection",
         "Status",
     ],

@@ -1,11 +1,16 @@
 import subprocess
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.servers.sftp_server import SftpServer
+from tests.servers.sshd import Sshd
 
 from shop.mailbox.server import MailServer
 from shop.paper_broker.running import PaperBroker
+from shop.shipping.transfer.conformance import CONTENT, written
+from shop.shipping.transfer.sftp_settings import SftpSettings
 from shop.testing import Sandbox, sandbox
 from todoke.testing import Clock
 
@@ -71,6 +76,33 @@ def small_desk(
     """The same on SQLite, for what does not depend on the database."""
     with sandbox(sqlite_copy, mail_server, clock, broker.url) as found:
         yield found
+
+
+@pytest.fixture
+def sftp(tmp_path: Path) -> Iterator[SftpServer]:
+    """An SFTP server with faults on demand."""
+    with SftpServer(tmp_path / "remote") as running:
+        yield running
+
+
+@pytest.fixture
+def openssh(sshd_server: Sshd) -> SftpSettings:
+    """A folder of its own on a real OpenSSH server."""
+    return SftpSettings(
+        host=sshd_server.host,
+        port=sshd_server.port,
+        username=sshd_server.username,
+        private_key=sshd_server.client_key_file,
+        host_key=sshd_server.host_key,
+        folder=str(sshd_server.folder(uuid.uuid4().hex)),
+        timeout=5.0,
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file to send."""
+    return written(tmp_path, CONTENT)
 
 
 @pytest.fixture(scope="session")

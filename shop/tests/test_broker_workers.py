@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from tests.waiting import until
@@ -57,10 +58,10 @@ def test_at_most_four_orders_are_sent_at_once_by_all_workers_together(
 
 
 def test_an_order_that_fails_alone_is_given_up_before_the_breaker_opens(
-    sqlite_copy: str, mail_server: MailServer, broker: PaperBroker
+    sqlite_copy: str, mail_server: MailServer, broker: PaperBroker, tmp_path: Path
 ) -> None:
     """ID-5, ID-6: by one worker, which counts failures in a row."""
-    settings = settings_for(sqlite_copy, mail_server, broker.url)
+    settings = settings_for(sqlite_copy, mail_server, broker.url, tmp_path)
     quick = {"retry.broker-order.delays": ["20ms"] * 5, "outbox.poll": "20ms"}
     broker.script({"do": "fail", "status": 500})
     with closing(wired(Todoke(settings=settings.with_values(quick)))) as app:

@@ -18,6 +18,6 @@ def test_of_fifty_confirmations_exactly_one_succeeds(shop: Sandbox) -> None:
     refused = [answer.json() for answer in answers if answer.status_code == 409]
     assert statuses == [200] + [409] * (RIVALS - 1)
     assert {problem["currentStatus"] for problem in refused} == {"CONFIRMED"}
-    assert shop.statuses("ORDER_CONFIRMED") == ["PENDING"]
+    assert shop.mail_statuses() == ["PENDING"]
     shop.work()
     assert len(shop.letters()) == 1

@@ -17,13 +17,14 @@ class Interrupted(Exception):
 def test_confirming_leaves_a_pending_event(shop: Sandbox) -> None:
     """SH-3, OB-1, TS-3 (A §6, 1)"""
     order_id = shop.place_and_confirm()
-    (record,) = shop.events("ORDER_CONFIRMED")
+    (record,) = shop.events("ORDER_CONFIRMED", "order-mail")
     order = shop.order(order_id)
     assert (record.status, record.key, record.context) == ("PENDING", str(order_id), "ordering")
     assert json.loads(record.body) == {
         "order_id": order_id,
         "order_number": order["orderNumber"],
         "customer_email": "hanako@example.com",
+        "language": "ja",
         "total_price": "4980",
     }
 
@@ -32,7 +33,7 @@ def test_a_delivered_event_is_processed(shop: Sandbox) -> None:
     """SH-4, OB-3, TS-3 (A §6, 2)"""
     shop.place_and_confirm()
     shop.work()
-    assert shop.statuses("ORDER_CONFIRMED") == ["PROCESSED"]
+    assert shop.mail_statuses() == ["PROCESSED"]
 
 
 def test_a_rolled_back_confirmation_leaves_nothing(shop: Sandbox) -> None:
@@ -44,7 +45,7 @@ def test_a_rolled_back_confirmation_leaves_nothing(shop: Sandbox) -> None:
         session.flush()
         raise Interrupted
     shop.work()
-    assert shop.events("ORDER_CONFIRMED") == []
+    assert shop.events("ORDER_CONFIRMED", "order-mail") == []
     assert shop.order(order_id)["status"] == "PENDING"
     assert shop.letters() == []
 
@@ -55,7 +56,7 @@ def test_a_refused_move_leaves_no_event_and_no_log_entry(shop: Sandbox) -> None:
     assert shop.web.post(f"/api/order/{order_id}/confirm").status_code == 409
     assert shop.web.post(f"/api/order/{order_id}/deliver").status_code == 409
     shop.work()
-    assert shop.statuses("ORDER_CONFIRMED") == ["PROCESSED"]
+    assert shop.mail_statuses() == ["PROCESSED"]
     assert shop.statuses("OPERATION_PERFORMED") == ["PROCESSED", "PROCESSED"]
     kinds = [one["operationType"] for one in shop.web.get("/api/operation").json()["items"]]
     assert sorted(kinds) == ["ORDER_CONFIRM", "ORDER_PLACE"]

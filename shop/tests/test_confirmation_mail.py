@@ -26,7 +26,7 @@ def test_a_guest_gets_none_and_the_event_is_processed(shop: Sandbox, email: str 
     """SH-4, TS-3 (A §6, 4)"""
     shop.place_and_confirm(email)
     shop.work()
-    (record,) = shop.events("ORDER_CONFIRMED")
+    (record,) = shop.events("ORDER_CONFIRMED", "order-mail")
     assert (record.status, record.note) == ("PROCESSED", "guest order")
     assert shop.letters() == []
 
@@ -36,7 +36,7 @@ def test_a_blank_address_in_an_event_is_a_guests(shop: Sandbox, email: str | Non
     """SH-4"""
     publish(shop, email=email)
     shop.work()
-    assert shop.statuses("ORDER_CONFIRMED") == ["PROCESSED"]
+    assert shop.mail_statuses() == ["PROCESSED"]
     assert shop.letters() == []
 
 

@@ -78,14 +78,17 @@ def children_of(process: subprocess.Popen[str]) -> list[Child]:
 
 
 def test_once_shows_the_first_mails_and_ends(tmp_path: Path) -> None:
-    """SH-4, SH-1, SH-12"""
+    """SH-4, SH-1, SH-7, SH-8, SH-9, SH-12"""
     with demo(tmp_path, "--once") as process:
         shown, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, shown
     assert "mail to hanako@example.com: ご注文確認 - " in shown
-    assert "mail to taro@example.com: ご注文確認 - " in shown
+    assert "mail to taro@example.com: Order confirmed - " in shown
     assert "is PROCESSED (guest order)" in shown
     assert "409 INVALID_STATUS_TRANSITION" in shown
+    assert "409 OUT_OF_STOCK" in shown
+    assert "-000001.csv with 3 shipments" in shown
+    assert len(list((tmp_path / "var" / "sent").glob("*.csv"))) == 1
     assert "from the broker: 202" in shown
     assert "has succeeded: PB-00000001" in shown
     assert (tmp_path / "var" / "shop.db").exists()

@@ -4,13 +4,15 @@ from datetime import UTC, datetime
 from email import message_from_bytes
 from email.header import decode_header, make_header
 from email.message import EmailMessage
-from email.policy import compat32
+from email.policy import SMTP, compat32
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shop.notifications.mail import compose
+from shop.notifications.notices import CANCELLED, CONFIRMED, SHIPPED
+from shop.notifications.template import Template
 from shop.text import is_address
 from todoke import PermanentError
 
@@ -24,6 +26,7 @@ HEADERS = [
     "Content-Type",
     "Content-Transfer-Encoding",
     "MIME-Version",
+    "Content-Language",
 ]
 
 HOSTILE = [
@@ -82,12 +85,40 @@ ADDRESSES_REFUSED = [
 ]
 
 
-def a_mail(subject: str = "ご注文確認", recipient: str = "hanako@example.com") -> EmailMessage:
+TEMPLATES = [
+    *CONFIRMED.templates.values(),
+    *SHIPPED.templates.values(),
+    *CANCELLED.templates.values(),
+]
+# What makes places, encoded words and lines, more often than chance would.
+PIECES = [
+    "{",
+    "}",
+    "{total}",
+    "=?utf-8?q?",
+    "?=",
+    "=0A",
+    "\n",
+    "\r",
+    "\u2028",
+    "Bcc: ",
+    " ",
+    "急須",
+]
+TEXTS = st.text(max_size=80) | st.lists(st.sampled_from(PIECES), max_size=9).map("".join)
+
+
+def a_mail(
+    subject: str = "ご注文確認",
+    recipient: str = "hanako@example.com",
+    body: str = "ご注文ありがとうございます。\n",
+) -> EmailMessage:
     return compose(
         sender="shop@shop.example",
         recipient=recipient,
         subject=subject,
-        body="ご注文ありがとうございます。\n",
+        body=body,
+        language="ja",
         key="0192/order-mail",
         written_at=datetime(2026, 2, 18, 12, tzinfo=UTC),
     )
@@ -146,6 +177,36 @@ def test_an_address_is_refused_or_is_the_only_recipient(address: str) -> None:
     mail = a_mail(recipient=address)
     assert header_names(mail) == HEADERS
     assert message_from_bytes(mail.as_bytes(), policy=compat32)["To"] == address
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@given(text=TEXTS, other=TEXTS)
+@example(text="1\r\nBcc: all@example.com", other="")
+@example(text="=?utf-8?q?=0ABcc:_all=40example.com?=", other="")
+@example(text="1\n\n注文番号: 2", other="")
+@example(text="{total}", other="{number}")
+@example(text="{reason}{", other="}}\\g<0>%s")
+def test_a_value_is_refused_or_stays_in_its_line(template: Template, text: str, other: str) -> None:
+    """SE-4, SH-4: whatever it holds, the mail has the headers and the lines of its template."""
+    values = {"number": text, "total": other, "reason": other}
+    try:
+        wording = template.fill(values)
+        mail = a_mail(subject=wording.subject, body=wording.body)
+    except PermanentError as refused:
+        assert refused.code in {"UNSAFE_TEXT", "UNSAFE_HEADER"}
+        return
+    assert header_names(mail) == HEADERS
+    arrived = message_from_bytes(mail.as_bytes(), policy=SMTP)
+    assert isinstance(arrived, EmailMessage)
+    assert not arrived.is_multipart()
+    expected = [line_with(values, line) for line in template.body.splitlines()]
+    assert str(arrived.get_content()).splitlines() == expected
+
+
+def line_with(values: dict[str, str], line: str) -> str:
+    """No line has more than one place, so a single replacement tells what it becomes."""
+    (place,) = [one for one in values if f"{{{one}}}" in line] or ["number"]
+    return line.replace(f"{{{place}}}", values[place])
 
 
 def test_a_japanese_subject_survives_the_wire() -> None:

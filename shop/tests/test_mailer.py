@@ -29,6 +29,7 @@ def a_mail() -> EmailMessage:
         recipient=RECIPIENT,
         subject="ご注文確認 - 1",
         body="合計金額: ¥4,980\n",
+        language="ja",
         key="0192/order-mail",
         written_at=datetime(2026, 2, 18, 12, tzinfo=UTC),
     )

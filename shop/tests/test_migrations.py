@@ -8,7 +8,9 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, create_engine, inspect
 
 import shop.audit.table
-import shop.ordering.table  # noqa: F401
+import shop.inventory.table
+import shop.ordering.table
+import shop.shipping.table  # noqa: F401
 from shop.database import metadata, migrate
 
 

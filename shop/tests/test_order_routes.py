@@ -3,38 +3,81 @@
 import pytest
 from sqlalchemy import text
 
-from shop.ordering.orders import take_order
-from shop.testing import Sandbox
-
-
-def prepare_shipment(shop: Sandbox, order_id: int) -> None:
-    """What the shipping job does; no route can."""
-    with shop.app.session() as session:
-        take_order(session, order_id).prepare_shipment()
+from shop.testing import SHIP_TO, SKU, Sandbox
 
 
 def test_a_placed_order_is_answered_in_full(shop: Sandbox) -> None:
-    """SH-1"""
-    lines = [
-        {"name": "急須", "quantity": 1, "unitPrice": 4980},
-        {"name": "湯呑み", "quantity": 5, "unitPrice": 1200},
-    ]
-    answer = shop.web.post("/api/order", json={"lines": lines, "customerEmail": "a@example.com"})
+    """SH-1: at the prices of the day, whatever the customer thinks they are."""
+    shop.offer("YUNOMI-05", stock=5, unit_price=1200)
+    answer = shop.ask_for((SKU, 1), ("YUNOMI-05", 5), email="a@example.com", language="en")
     order = answer.json()
     assert answer.status_code == 201
-    assert (order["status"], order["totalPrice"]) == ("PENDING", 10980)
-    assert (order["lines"], order["customerEmail"]) == (lines, "a@example.com")
+    assert (order["status"], order["totalPrice"], order["language"]) == ("PENDING", 10980, "en")
+    assert (order["shipTo"], order["customerEmail"]) == (SHIP_TO, "a@example.com")
+    assert [(line["sku"], line["quantity"], line["unitPrice"]) for line in order["lines"]] == [
+        (SKU, 1, 4980),
+        ("YUNOMI-05", 5, 1200),
+    ]
     assert shop.order(order["id"]) == order
+
+
+def test_an_order_keeps_the_price_it_was_placed_at(shop: Sandbox) -> None:
+    """SH-1"""
+    order_id = shop.place()
+    shop.offer(unit_price=9999)
+    assert shop.order(order_id)["totalPrice"] == 4980
+
+
+def test_what_is_not_sold_cannot_be_ordered(shop: Sandbox) -> None:
+    """SH-1"""
+    answer = shop.ask_for(("CHASEN-09", 1))
+    assert answer.status_code == 422
+    assert (answer.json()["code"], answer.json()["sku"]) == ("UNKNOWN_PRODUCT", "CHASEN-09")
+    assert shop.web.get("/api/order").json()["items"] == []
 
 
 def test_an_order_goes_its_way_to_the_customer(shop: Sandbox) -> None:
     """SH-1, SH-2"""
     order_id = shop.place()
     assert shop.web.post(f"/api/order/{order_id}/confirm").json()["status"] == "CONFIRMED"
-    prepare_shipment(shop, order_id)
+    shop.work()
+    shop.run("create-shipment")
     assert shop.order(order_id)["status"] == "PREPARING_SHIPMENT"
     assert shop.web.post(f"/api/order/{order_id}/mark-shipped").json()["status"] == "SHIPPED"
     assert shop.web.post(f"/api/order/{order_id}/deliver").json()["status"] == "DELIVERED"
+
+
+@pytest.mark.parametrize("reason", ["PAYMENT_FAILED", "TIMEOUT", "USER_CANCEL"])
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_an_order_is_cancelled_with_a_reason(shop: Sandbox, reason: str, confirmed: bool) -> None:
+    """SH-1"""
+    order_id = shop.place()
+    if confirmed:
+        shop.confirm(order_id)
+    answer = shop.cancel(order_id, reason)
+    assert (answer.status_code, answer.json()["status"]) == (200, "CANCELLED")
+    assert shop.order(order_id)["cancelReason"] == reason
+    (event,) = {one.message_id for one in shop.events("ORDER_CANCELLED")}
+    assert event
+
+
+def test_an_order_in_preparation_cannot_be_cancelled(shop: Sandbox) -> None:
+    """SH-1"""
+    order_id = shop.place_and_confirm()
+    shop.work()
+    shop.run("create-shipment")
+    answer = shop.cancel(order_id)
+    assert (answer.status_code, answer.json()["currentStatus"]) == (409, "PREPARING_SHIPMENT")
+    assert shop.events("ORDER_CANCELLED") == []
+
+
+@pytest.mark.parametrize("reason", [None, "", "BORED", 7])
+def test_a_cancellation_needs_one_of_the_reasons(small_shop: Sandbox, reason: object) -> None:
+    """SH-1"""
+    order_id = small_shop.place()
+    answer = small_shop.web.post(f"/api/order/{order_id}/cancel", json={"reason": reason})
+    assert answer.status_code == 422
+    assert small_shop.order(order_id)["status"] == "PENDING"
 
 
 @pytest.mark.parametrize("move", ["mark-shipped", "deliver"])
@@ -48,7 +91,7 @@ def test_a_move_out_of_turn_is_a_conflict_that_names_the_status(shop: Sandbox, m
     assert problem["currentStatus"] == "PENDING"
 
 
-@pytest.mark.parametrize("move", ["confirm", "mark-shipped", "deliver"])
+@pytest.mark.parametrize("move", ["confirm", "mark-shipped", "deliver", "return"])
 def test_an_unknown_order_is_not_found(shop: Sandbox, move: str) -> None:
     """SH-1"""
     for answer in (shop.web.post(f"/api/order/12345/{move}"), shop.web.get("/api/order/12345")):
@@ -71,9 +114,12 @@ def test_no_route_prepares_a_shipment(small_shop: Sandbox) -> None:
     moves = [path for path in paths if path.startswith("/api/order/{")]
     assert sorted(moves) == [
         "/api/order/{order_id}",
+        "/api/order/{order_id}/cancel",
         "/api/order/{order_id}/confirm",
         "/api/order/{order_id}/deliver",
         "/api/order/{order_id}/mark-shipped",
+        "/api/order/{order_id}/return",
+        "/api/order/{order_id}/shipment",
     ]
 
 

@@ -5,6 +5,7 @@ from todoke.dead_letters.letter import DeadLetter, Operation, Page, Selection
 from todoke.finding import Finding
 from todoke.jobs.pauses import PauseRecord
 from todoke.jobs.records import JobCounts, JobOperation, JobRecord, RunRecord
+from todoke.jobs.schedules import ScheduleRecord
 from todoke.ledger.entry import Accepted, Conflict, InProgress, LedgerEntry, Replay
 from todoke.metrics import Age, Count
 from todoke.outbox.read import EventRecord, Status
@@ -34,6 +35,7 @@ __all__ = [
     "Replay",
     "Restored",
     "RunRecord",
+    "ScheduleRecord",
     "Selection",
     "Status",
 ]

@@ -13,7 +13,7 @@ from collections.abc import Generator
 import pytest
 from _pytest.outcomes import Skipped
 
-SERVERS = frozenset({"postgres", "mariadb", "mysqlclient", "pgbouncer"})
+SERVERS = frozenset({"postgres", "mariadb", "mysqlclient", "pgbouncer", "sshd"})
 PROPERTY = "unavailable_server"
 
 

@@ -1,4 +1,4 @@
-"""Fixtures that give tests their databases."""
+"""Fixtures that give tests their databases and servers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sqlalchemy import make_url
 from tests.servers.mariadb import MariaDbServer, mariadb_instance
 from tests.servers.pgbouncer import PgBouncer, pgbouncer_instance
 from tests.servers.postgres import PostgresServer, postgres_instance
+from tests.servers.sshd import Sshd, sshd_instance
 
 
 @pytest.fixture(scope="session")
@@ -52,6 +53,13 @@ def pgbouncer_server(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
 def pgbouncer_database(pgbouncer_server: PgBouncer, postgres_database: str) -> str:
     """The address of a fresh PostgreSQL database, through PgBouncer."""
     return pgbouncer_server.url(str(make_url(postgres_database).database))
+
+
+@pytest.fixture(scope="session")
+def sshd_server() -> Iterator[Sshd]:
+    """The OpenSSH server of this test process; never stop it (see `sshd_instance`)."""
+    with sshd_instance() as server:
+        yield server
 
 
 @pytest.fixture

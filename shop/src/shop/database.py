@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import DateTime, Dialect, Engine, MetaData
+from sqlalchemy import BigInteger, DateTime, Dialect, Engine, Integer, MetaData
 from sqlalchemy.types import TypeDecorator
 
 metadata = MetaData(
@@ -15,6 +15,9 @@ metadata = MetaData(
         "ix": "ix_%(table_name)s_%(column_0_name)s",
     }
 )
+
+# SQLite numbers rows by itself only where the type is exactly INTEGER.
+Id = BigInteger().with_variant(Integer, "sqlite")
 
 
 class UtcDateTime(TypeDecorator[datetime]):

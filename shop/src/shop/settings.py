@@ -20,13 +20,22 @@ class Section:
     def text(self, name: str) -> str | None:
         said = self._settings.get(f"{self._name}.{name}", None)
         if said is None:
-            said = os.environ.get(f"{self._name}_{name}".upper())
+            said = os.environ.get(_variable(f"{self._name}.{name}"))
         return None if said is None or str(said) == "" else str(said)
 
+    def needed(self, name: str, remedy: str) -> str:
+        text = self.text(name)
+        if text is None:
+            raise ValueError(f"{self._name}.{name} is missing; {remedy}")
+        return text
+
     def port(self, name: str, otherwise: int) -> int:
+        return self.number(name, otherwise, most=65535)
+
+    def number(self, name: str, otherwise: int, *, most: int) -> int:
         text = self.text(name) or str(otherwise)
-        if not text.isdecimal() or not 0 < int(text) < 65536:
-            raise self._wrong(name, text, "write a number from 1 to 65535")
+        if not (text.isdecimal() and text.isascii()) or not 0 < int(text) <= most:
+            raise self._wrong(name, text, f"write a number from 1 to {most}")
         return int(text)
 
     def seconds(self, name: str, otherwise: float) -> float:
@@ -51,6 +60,10 @@ class Section:
 
     def _wrong(self, name: str, text: str, remedy: str) -> ValueError:
         return ValueError(f"{self._name}.{name} is {text!r}; {remedy}")
+
+
+def _variable(name: str) -> str:
+    return name.replace(".", "_").replace("-", "_").upper()
 
 
 def is_loopback(host: str) -> bool:

@@ -1,11 +1,11 @@
-from sqlalchemy import JSON, BigInteger, Column, Integer, String, Table, Uuid
+from sqlalchemy import JSON, Column, String, Table, Uuid
 
-from shop.database import UtcDateTime, metadata
+from shop.database import Id, UtcDateTime, metadata
 
 operation_history = Table(
     "operation_history",
     metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("id", Id, primary_key=True),
     Column("event_id", Uuid, nullable=False, unique=True),
     Column("subject", String(255), nullable=False, index=True),
     Column("operation_type", String(100), nullable=False),

@@ -17,6 +17,7 @@ from shop.demo.deliveries import Deliveries
 from shop.demo.ports import Ports
 from shop.demo.setup import Places, environment, prepare
 from shop.demo.story import tell
+from todoke import Todoke
 
 _BETWEEN_LOOKS = 0.2
 _LIMIT = 60.0
@@ -45,16 +46,25 @@ def run(places: Places, ports: Ports, once: bool) -> None:
     with Children(places.logs, told) as children:
         _start(children, places, ports)
         print(f"The shop runs; its logs are in {places.logs}.\n\nWhat happens:")
+        deliveries = Deliveries(app, mail, Site(ports.web))
         try:
-            _show(children, Deliveries(app, mail), ports, once)
+            _show(children, app, deliveries, places, ports, once=once)
         except (OSError, HTTPException):
             children.check(patience=1.0)
             raise
 
 
-def _show(children: Children, deliveries: Deliveries, ports: Ports, once: bool) -> None:
+def _show(
+    children: Children,
+    app: Todoke,
+    deliveries: Deliveries,
+    places: Places,
+    ports: Ports,
+    *,
+    once: bool,
+) -> None:
     told = tell(Site(ports.web))
-    _say_where_to_look(ports, next_id=told.confirmed[-1].order_id + 1)
+    _say_where_to_look(places, ports, next_id=told.confirmed[-1].order_id + 1)
 
     def all_arrived() -> bool:
         deliveries.look()
@@ -64,7 +74,16 @@ def _show(children: Children, deliveries: Deliveries, ports: Ports, once: bool) 
         deliveries.look()
         return False
 
+    def warehouse_knows() -> bool:
+        deliveries.look()
+        return deliveries.are_shipped(told)
+
     _wait(children, all_arrived, _LIMIT)
+    _wait(children, lambda: deliveries.have_stock(told), _LIMIT)
+    print("  it is night in Tokyo: create-shipment is run, by hand, and what follows it")
+    with app.session() as session:
+        app.jobs.run(session, "create-shipment", by="demo", reason="nobody waits until 01:00")
+    _wait(children, warehouse_knows, _LIMIT)
     if not once:
         _wait(children, never, None)
 
@@ -84,22 +103,29 @@ def _start(children: Children, places: Places, ports: Ports) -> None:
     _wait(children, lambda: all(site.answers(path) for site, path in pages), _LIMIT)
 
 
-def _say_where_to_look(ports: Ports, next_id: int) -> None:
+def _say_where_to_look(places: Places, ports: Ports, next_id: int) -> None:
     shop, mail, broker = Site(ports.web), Site(ports.mail), Site(ports.broker)
     print(
         f"""
 Where to look:
   mail              {mail.url}/
+  jobs              {shop.url}/jobs
   orders            {shop.url}/api/order
+  stock             {shop.url}/api/stock
+  shipments         {shop.url}/api/shipment
+  what was sent     {places.sent}
   operation log     {shop.url}/api/operation
   broker            {broker.url}/orders
   API               {shop.url}/docs
 
-Place and confirm another order:
+Place and confirm another order, then run the night's jobs:
   curl -s {shop.url}/api/order -H 'Content-Type: application/json' \\
-    -d '{{"lines": [{{"name": "急須", "quantity": 1, "unitPrice": 4980}}], \
-"customerEmail": "you@example.com"}}'
+    -d '{{"lines": [{{"sku": "KYUSU-01", "quantity": 1}}], "customerEmail": "you@example.com", \
+"shipTo": {{"name": "Hanako", "postalCode": "100-0001", "address": "Tokyo", \
+"phone": "0312345678"}}}}'
   curl -s -X POST {shop.url}/api/order/{next_id}/confirm
+  TODOKE_DATABASE_URL={places.database_url} \\
+    .venv/bin/todoke jobs run create-shipment --app shop.app:app --by me --reason curious
 
 Order something from the broker, as often as you like, with one key; and ask what became of it:
   curl -s {shop.url}/do/order -H 'Content-Type: application/json' -H 'Idempotency-Key: mine' \\

@@ -26,6 +26,9 @@ class Site:
     def post(self, path: str, body: object = None) -> Answer:
         return self._ask("POST", path, body)
 
+    def put(self, path: str, body: object) -> Answer:
+        return self._ask("PUT", path, body)
+
     def answers(self, path: str) -> bool:
         try:
             return self.get(path).status == 200

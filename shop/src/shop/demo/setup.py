@@ -26,6 +26,14 @@ class Places:
         return self.root / "broker.db"
 
     @property
+    def exported(self) -> Path:
+        return self.root / "export"
+
+    @property
+    def sent(self) -> Path:
+        return self.root / "sent"
+
+    @property
     def logs(self) -> Path:
         return self.root / "log"
 
@@ -38,6 +46,8 @@ def environment(places: Places, ports: Ports) -> dict[str, str]:
         "MAIL_HOST": "127.0.0.1",
         "MAIL_PORT": str(ports.smtp),
         "BROKER_URL": f"http://127.0.0.1:{ports.broker}",
+        "JOBS_EXPORT_FOLDER": str(places.exported),
+        "JOBS_SFTP_SENT": str(places.sent),
         "PYTHONUNBUFFERED": "1",
     }
 
@@ -52,4 +62,4 @@ def prepare(places: Places, told: Mapping[str, str]) -> Todoke:
 
 
 def _is_setting(name: str) -> bool:
-    return name.startswith(("TODOKE_", "MAIL_", "BROKER_"))
+    return name.startswith(("TODOKE_", "MAIL_", "BROKER_", "JOBS_", "INVENTORY_"))

@@ -1,4 +1,4 @@
-"""What happens in the demo: three orders, a move that is not allowed, and an order to a broker."""
+"""What happens in the demo: orders, what is not allowed, and an order to a broker."""
 
 from dataclasses import dataclass
 from uuid import uuid4
@@ -9,17 +9,24 @@ from shop.demo.client import Site
 @dataclass(frozen=True)
 class Customer:
     who: str
+    name: str
     email: str | None
-    article: str
+    sku: str
     quantity: int
-    unit_price: int
+    language: str = "ja"
 
 
+PRODUCTS = {
+    "KYUSU-01": ("急須", 4980),
+    "YUNOMI-05": ("湯呑み", 1200),
+    "CHAWAN-02": ("抹茶碗", 12800),
+}
 CUSTOMERS = (
-    Customer("a member", "hanako@example.com", "急須", 1, 4980),
-    Customer("a guest", None, "湯呑み", 5, 1200),
-    Customer("a member", "taro@example.com", "抹茶碗", 2, 12800),
+    Customer("a member", "山田花子", "hanako@example.com", "KYUSU-01", 1),
+    Customer("a guest", "鈴木一郎", None, "YUNOMI-05", 5),
+    Customer("a member", "佐藤太郎", "taro@example.com", "CHAWAN-02", 2, "en"),
 )
+TOO_MANY = 10_000
 
 
 @dataclass(frozen=True)
@@ -40,25 +47,45 @@ class Told:
 
 
 def tell(shop: Site) -> Told:
+    for sku, (name, unit_price) in PRODUCTS.items():
+        shop.put(f"/api/product/{sku}", {"name": name, "unitPrice": unit_price})
+        shop.post(f"/api/stock/{sku}/receive", {"quantity": 20})
+    print(f"  {len(PRODUCTS)} products are offered, and 20 of each come in")
     confirmed = [_buy_and_confirm(shop, customer) for customer in CUSTOMERS]
     _confirm_again(shop, confirmed[0])
+    _want_too_many(shop)
     return Told(confirmed, _order_from_the_broker(shop))
 
 
 def _buy_and_confirm(shop: Site, customer: Customer) -> Confirmed:
-    line = {
-        "name": customer.article,
-        "quantity": customer.quantity,
-        "unitPrice": customer.unit_price,
-    }
-    placed = shop.post("/api/order", {"lines": [line], "customerEmail": customer.email})
-    order = placed.body
+    order = shop.post("/api/order", _order(customer, customer.quantity)).body
     answer = shop.post(f"/api/order/{order['id']}/confirm")
     print(
-        f"  {customer.who} orders {customer.article} × {customer.quantity},"
+        f"  {customer.who} orders {PRODUCTS[customer.sku][0]} × {customer.quantity},"
         f" ¥{order['totalPrice']:,}: {order['orderNumber']} is {answer.body['status']}"
     )
     return Confirmed(order["id"], order["orderNumber"], customer.email is not None)
+
+
+def _want_too_many(shop: Site) -> None:
+    answer = shop.post("/api/order", _order(CUSTOMERS[0], TOO_MANY))
+    print(f"  somebody wants {TOO_MANY:,} at once: {answer.status} {answer.body['code']},")
+    print(f"    {answer.body['detail']}")
+
+
+def _order(customer: Customer, quantity: int) -> dict[str, object]:
+    recipient = {
+        "name": customer.name,
+        "postalCode": "100-0001",
+        "address": "東京都千代田区千代田1-1",
+        "phone": "03-1234-5678",
+    }
+    return {
+        "lines": [{"sku": customer.sku, "quantity": quantity}],
+        "shipTo": recipient,
+        "customerEmail": customer.email,
+        "language": customer.language,
+    }
 
 
 def _confirm_again(shop: Site, confirmed: Confirmed) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from html import escape
 
+from shop.html_page import frame, other_language
 from shop.mailbox.mailbox import CaughtMail
 from shop.mailbox.reading import read
 from shop.mailbox.words import Words
@@ -63,14 +64,6 @@ def _moment(at: datetime) -> str:
 def _page(
     words: Words, *, path: str, title: str, heading: str, content: str, refresh: bool = False
 ) -> str:
-    again = '<meta http-equiv="refresh" content="5">' if refresh else ""
-    return (
-        f'<!doctype html><html lang="{words.language}"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"{again}<title>{escape(title)}</title>"
-        '<link rel="stylesheet" href="/style.css"></head><body>'
-        f"<header><div>{heading}</div>"
-        f'<a lang="{words.other_language}" href="{path}?lang={words.other_language}">'
-        f"{escape(words.other_name)}</a></header>"
-        f"<main>{content}</main></body></html>"
-    )
+    there = other_language(words, f"{path}?lang={words.other_language}")
+    header = f"<div>{heading}</div>{there}"
+    return frame(title, header, content, language=words.language, css="/style.css", refresh=refresh)

@@ -1,23 +1,13 @@
 """The catcher's page and its JSON."""
 
-from importlib.resources import files
-
 from fastapi import FastAPI, HTTPException, Request, Response
-from fastapi.responses import HTMLResponse
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from shop import html_page
 from shop.mailbox.mailbox import CaughtMail, Mailbox
 from shop.mailbox.page import list_page, mail_page
 from shop.mailbox.reading import read
 from shop.mailbox.words import Words, words_for
-
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none';"
-    " form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
 
 
 def create_mailbox_web(mailbox: Mailbox, hosts: tuple[str, ...] = ()) -> FastAPI:
@@ -30,16 +20,15 @@ def create_mailbox_web(mailbox: Mailbox, hosts: tuple[str, ...] = ()) -> FastAPI
 
     @web.get("/")
     def show_list(request: Request, lang: str | None = None) -> Response:
-        return _html(list_page(mailbox.newest_first(), _words(request, lang)))
+        return html_page.html(list_page(mailbox.newest_first(), _words(request, lang)))
 
     @web.get("/mail/{mail_id}")
     def show_mail(request: Request, mail_id: int, lang: str | None = None) -> Response:
-        return _html(mail_page(_found(mailbox, mail_id), _words(request, lang)))
+        return html_page.html(mail_page(_found(mailbox, mail_id), _words(request, lang)))
 
     @web.get("/style.css")
     def style() -> Response:
-        css = files("shop.mailbox").joinpath("style.css").read_text(encoding="utf-8")
-        return Response(css, media_type="text/css", headers=_HEADERS)
+        return html_page.style("shop.mailbox")
 
     @web.get("/api/mail")
     def list_mails() -> list[dict[str, object]]:
@@ -75,7 +64,3 @@ def _json(mail: CaughtMail) -> dict[str, object]:
 
 def _words(request: Request, asked: str | None) -> Words:
     return words_for(asked, request.headers.get("accept-language", ""))
-
-
-def _html(page: str) -> HTMLResponse:
-    return HTMLResponse(page, headers=_HEADERS)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from shop.html_page import language_for
+
 
 @dataclass(frozen=True)
 class Words:
@@ -54,8 +56,4 @@ JAPANESE = Words(
 
 
 def words_for(asked: str | None, accepted: str) -> Words:
-    """The language asked for, else the browser's first of the two."""
-    if asked is None:
-        offered = [part.strip()[:2].lower() for part in accepted.split(",")]
-        asked = next((language for language in offered if language in ("en", "ja")), "en")
-    return JAPANESE if asked == "ja" else ENGLISH
+    return JAPANESE if language_for(asked, accepted) == "ja" else ENGLISH

@@ -12,12 +12,20 @@ from email.policy import SMTP
 from email.utils import format_datetime
 from hashlib import sha256
 
+from shop.ordering.messages import Language
 from shop.text import is_address, is_one_line
 from todoke import PermanentError
 
 
 def compose(
-    *, sender: str, recipient: str, subject: str, body: str, key: str, written_at: datetime
+    *,
+    sender: str,
+    recipient: str,
+    subject: str,
+    body: str,
+    language: Language,
+    key: str,
+    written_at: datetime,
 ) -> EmailMessage:
     """A mail that is the same, byte for byte, whenever it is composed for the same key."""
     mail = EmailMessage(policy=SMTP)
@@ -28,6 +36,8 @@ def compose(
     mail["Message-ID"] = message_id(key, sender)
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(body, cte="base64")
+    # After the content: setting that removes every header called Content-….
+    mail["Content-Language"] = language
     return mail
 
 

@@ -1,4 +1,4 @@
-"""The rules of an order's life."""
+"""What is sold, and the rules of an order's life."""
 
 import secrets
 from collections.abc import Sequence
@@ -30,10 +30,43 @@ class InvalidStatusTransition(Exception):
         super().__init__(f"an order that is {current} cannot become {wanted}")
 
 
+class CancelReason(StrEnum):
+    PAYMENT_FAILED = "PAYMENT_FAILED"
+    TIMEOUT = "TIMEOUT"
+    USER_CANCEL = "USER_CANCEL"
+
+
+class Language(StrEnum):
+    """In which the customer is written to."""
+
+    JAPANESE = "ja"
+    ENGLISH = "en"
+
+
+@dataclass(eq=False)
+class Product:
+    """What is sold, under a number of its own, at a price in yen."""
+
+    sku: str
+    name: str
+    unit_price: int
+
+
+@dataclass(frozen=True)
+class Recipient:
+    """Where the parcel goes."""
+
+    name: str
+    postal_code: str
+    address: str
+    phone: str
+
+
 @dataclass(eq=False)
 class OrderLine:
-    """So many of one article, at the price of the day, in yen."""
+    """So many of one product, at the price of the day, in yen."""
 
+    sku: str
     name: str
     quantity: int
     unit_price: int
@@ -51,12 +84,39 @@ class Order:
     customer_email: str | None
     placed_at: datetime
     lines: list[OrderLine]
+    recipient_name: str
+    postal_code: str
+    address: str
+    phone: str
+    language: Language = Language.JAPANESE
     status: OrderStatus = OrderStatus.PENDING
+    cancel_reason: CancelReason | None = None
     id: int = field(init=False)
 
     @classmethod
-    def place(cls, lines: Sequence[OrderLine], customer_email: str | None, at: datetime) -> Self:
-        return cls(order_number(at), customer_email, at, list(lines))
+    def place(
+        cls,
+        lines: Sequence[OrderLine],
+        recipient: Recipient,
+        customer_email: str | None,
+        at: datetime,
+        language: Language = Language.JAPANESE,
+    ) -> Self:
+        return cls(
+            number=order_number(at),
+            customer_email=customer_email,
+            placed_at=at,
+            lines=list(lines),
+            recipient_name=recipient.name,
+            postal_code=recipient.postal_code,
+            address=recipient.address,
+            phone=recipient.phone,
+            language=language,
+        )
+
+    @property
+    def recipient(self) -> Recipient:
+        return Recipient(self.recipient_name, self.postal_code, self.address, self.phone)
 
     @property
     def total_price(self) -> int:
@@ -78,6 +138,18 @@ class Order:
 
     def deliver(self) -> None:
         self._become(OrderStatus.DELIVERED, OrderStatus.SHIPPED)
+
+    def cancel(self, reason: CancelReason) -> None:
+        """Possible until the parcel is being prepared."""
+        self._become(
+            OrderStatus.CANCELLED, OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.CONFIRMED
+        )
+        self.cancel_reason = reason
+
+    @property
+    def has_left(self) -> bool:
+        """It is with the carrier or the customer, so that it can come back."""
+        return self.status in (OrderStatus.SHIPPED, OrderStatus.DELIVERED)
 
     def _become(self, wanted: OrderStatus, *allowed_from: OrderStatus) -> None:
         if self.status not in allowed_from:

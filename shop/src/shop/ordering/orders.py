@@ -1,16 +1,20 @@
 """What can be done with orders. Every verb works in the caller's transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from shop.ordering.context import ordering
-from shop.ordering.messages import OrderConfirmed
-from shop.ordering.model import Order, OrderLine
+from shop.ordering.messages import OrderCancelled, OrderConfirmed, OrderShipped
+from shop.ordering.model import CancelReason, Language, Order, OrderLine, OrderStatus, Recipient
+from shop.ordering.products import ProductNotFound, find_product
 from shop.ordering.table import orders
+
+_CONFIRMED = orders.c.status == OrderStatus.CONFIRMED
 
 
 class OrderNotFound(LookupError):
@@ -19,10 +23,25 @@ class OrderNotFound(LookupError):
         super().__init__(f"there is no order {order_id}")
 
 
+class UnknownProduct(ValueError):
+    """Somebody wants what is not sold here."""
+
+    def __init__(self, sku: str) -> None:
+        self.sku = sku
+        super().__init__(f"there is no product {sku}")
+
+
 def place_order(
-    session: Session, lines: Sequence[OrderLine], customer_email: str | None, at: datetime
+    session: Session,
+    wanted: Mapping[str, int],
+    recipient: Recipient,
+    customer_email: str | None,
+    at: datetime,
+    language: Language = Language.JAPANESE,
 ) -> Order:
-    order = Order.place(lines, customer_email, at)
+    """So many of each product, at the price that it has now."""
+    lines = [_line(session, sku, quantity) for sku, quantity in wanted.items()]
+    order = Order.place(lines, recipient, customer_email, at, language)
     session.add(order)
     session.flush()
     return order
@@ -31,13 +50,22 @@ def place_order(
 def confirm_order(session: Session, order_id: int) -> Order:
     order = take_order(session, order_id)
     order.confirm()
-    ordering.publish(session, _confirmed(order))
+    total = Decimal(order.total_price)
+    ordering.publish(session, OrderConfirmed(**_about(order), total_price=total))
+    return order
+
+
+def cancel_order(session: Session, order_id: int, reason: CancelReason) -> Order:
+    order = take_order(session, order_id)
+    order.cancel(reason)
+    ordering.publish(session, OrderCancelled(**_about(order), reason=reason.value))
     return order
 
 
 def mark_order_shipped(session: Session, order_id: int) -> Order:
     order = take_order(session, order_id)
     order.mark_shipped()
+    ordering.publish(session, OrderShipped(**_about(order)))
     return order
 
 
@@ -45,6 +73,22 @@ def deliver_order(session: Session, order_id: int) -> Order:
     order = take_order(session, order_id)
     order.deliver()
     return order
+
+
+def confirmed_orders(session: Session, after: int, limit: int) -> Sequence[Order]:
+    """Those behind this id, oldest first; nobody else's until the transaction ends."""
+    query = select(Order).where(_CONFIRMED, orders.c.id > after).order_by(orders.c.id)
+    return session.scalars(query.limit(limit).with_for_update()).all()
+
+
+def count_confirmed_orders(session: Session) -> int:
+    return session.scalars(select(func.count()).select_from(orders).where(_CONFIRMED)).one()
+
+
+def prepare_orders(session: Session, order_ids: Collection[int]) -> None:
+    """`Order.prepare_shipment` for many, in one statement; they were taken before."""
+    moved = {"status": OrderStatus.PREPARING_SHIPMENT, "revision": orders.c.revision + 1}
+    session.execute(update(orders).where(orders.c.id.in_(order_ids), _CONFIRMED).values(**moved))
 
 
 def take_order(session: Session, order_id: int) -> Order:
@@ -73,10 +117,18 @@ def latest_orders(session: Session, limit: int, before: int | None = None) -> Se
     return session.scalars(query).all()
 
 
-def _confirmed(order: Order) -> OrderConfirmed:
-    return OrderConfirmed(
-        order_id=order.id,
-        order_number=order.number,
-        customer_email=order.customer_email,
-        total_price=Decimal(order.total_price),
-    )
+def _line(session: Session, sku: str, quantity: int) -> OrderLine:
+    try:
+        product = find_product(session, sku)
+    except ProductNotFound as error:
+        raise UnknownProduct(sku) from error
+    return OrderLine(product.sku, product.name, quantity, product.unit_price)
+
+
+def _about(order: Order) -> dict[str, Any]:
+    return {
+        "order_id": order.id,
+        "order_number": order.number,
+        "customer_email": order.customer_email,
+        "language": order.language,
+    }

@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI
 
-from shop.web import brokerage, operations, orders
+from shop.web import board, brokerage, operations, orders, products, shipments
 from shop.web.limits import BodyLimit
 from shop.web.problems import install_problems
 from todoke import Todoke
@@ -16,6 +16,9 @@ def create_web(app: Todoke) -> FastAPI:
     install_problems(web)
     install(web, app)
     web.include_router(orders.routes(app))
+    web.include_router(products.routes(app))
+    web.include_router(shipments.routes(app))
     web.include_router(brokerage.routes(app))
     web.include_router(operations.routes(app))
+    web.include_router(board.routes(app))
     return web

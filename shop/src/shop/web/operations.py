@@ -8,7 +8,6 @@ from fastapi import APIRouter, Depends, Header, Request
 
 from shop.audit.history import latest_operations
 from shop.audit.messages import OperationPerformed
-from shop.ordering.model import Order
 from shop.web.paging import Before, Limit
 from shop.web.problems import documented
 from shop.web.views import OperationPage, OperationView
@@ -24,13 +23,15 @@ class Operator:
     name: str
     path: str
 
-    def performed(self, operation_type: str, order: Order, at: datetime) -> OperationPerformed:
+    def performed(
+        self, operation_type: str, subject: str, details: dict[str, str], at: datetime
+    ) -> OperationPerformed:
         return OperationPerformed(
-            subject=f"order-{order.id}",
+            subject=subject,
             operation_type=operation_type,
             performed_by=self.name,
             request_path=self.path,
-            details={"orderNumber": order.number, "status": order.status.value},
+            details=details,
             performed_at=at,
         )
 

@@ -5,38 +5,55 @@ from collections.abc import Callable
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
+from shop.checkout import Checkout
+from shop.fulfilment import request_return_of
 from shop.ordering.model import Order
 from shop.ordering.orders import (
+    cancel_order,
     confirm_order,
     deliver_order,
     find_order,
     latest_orders,
     mark_order_shipped,
-    place_order,
 )
+from shop.shipping.shipments import shipments_of
 from shop.web.operations import ByOperator, Operator
 from shop.web.paging import Before, Limit, OrderId
 from shop.web.problems import documented
-from shop.web.views import NewOrder, OrderPage, OrderView
+from shop.web.shipping_views import ShipmentView
+from shop.web.views import Cancellation, NewOrder, OrderPage, OrderView, seen
 from todoke import Todoke
 
 
 def routes(app: Todoke) -> APIRouter:
     router = APIRouter(prefix="/api/order", tags=["orders"], responses=documented(422))
+    checkout = Checkout(app)
 
     def perform(
         operation_type: str, operator: Operator, change: Callable[[Session], Order]
     ) -> OrderView:
         with app.session() as session:
             order = change(session)
-            app.publish(session, operator.performed(operation_type, order, app.clock.now()))
+            log(session, operation_type, operator, order)
             return OrderView.of(order)
 
-    @router.post("", status_code=201)
+    def log(session: Session, operation_type: str, operator: Operator, order: Order) -> None:
+        details = {"orderNumber": order.number, "status": order.status.value}
+        subject, now = f"order-{order.id}", app.clock.now()
+        app.publish(session, operator.performed(operation_type, subject, details, now))
+
+    @router.post("", status_code=201, responses=documented(409))
     def place(request: NewOrder, operator: ByOperator) -> OrderView:
+        """Place an order, and keep its stock for a while; 409 where there is not enough."""
+
         def change(session: Session) -> Order:
-            lines, email = request.order_lines(), request.customer_email
-            return place_order(session, lines, email, app.clock.now())
+            return checkout.place(
+                session,
+                request.wanted(),
+                request.ship_to.recipient(),
+                request.customer_email,
+                request.language,
+            )
 
         return perform("ORDER_PLACE", operator, change)
 
@@ -53,10 +70,21 @@ def routes(app: Todoke) -> APIRouter:
 
     @router.post("/{order_id}/confirm", responses=documented(404, 409))
     def confirm(order_id: OrderId, operator: ByOperator) -> OrderView:
+        """Accept it, paid or to be paid later; the customer gets a mail."""
         return perform("ORDER_CONFIRM", operator, lambda session: confirm_order(session, order_id))
+
+    @router.post("/{order_id}/cancel", responses=documented(404, 409))
+    def cancel(order_id: OrderId, request: Cancellation, operator: ByOperator) -> OrderView:
+        """Give it up, until its parcel is being prepared; its stock is free again."""
+        return perform(
+            "ORDER_CANCEL",
+            operator,
+            lambda session: cancel_order(session, order_id, request.reason),
+        )
 
     @router.post("/{order_id}/mark-shipped", responses=documented(404, 409))
     def mark_shipped(order_id: OrderId, operator: ByOperator) -> OrderView:
+        """The warehouse has sent it; only the nightly job makes orders ready for that."""
         return perform(
             "ORDER_MARK_SHIPPED", operator, lambda session: mark_order_shipped(session, order_id)
         )
@@ -64,5 +92,19 @@ def routes(app: Todoke) -> APIRouter:
     @router.post("/{order_id}/deliver", responses=documented(404, 409))
     def deliver(order_id: OrderId, operator: ByOperator) -> OrderView:
         return perform("ORDER_DELIVER", operator, lambda session: deliver_order(session, order_id))
+
+    @router.post("/{order_id}/return", status_code=201, responses=documented(404, 409))
+    def ask_for_return(order_id: OrderId, operator: ByOperator) -> ShipmentView:
+        """Have it fetched from the customer; the warehouse is told with the next file."""
+        with app.session() as session:
+            order, shipment = request_return_of(session, order_id, app.clock.now())
+            log(session, "ORDER_RETURN", operator, order)
+            return seen(ShipmentView, shipment)
+
+    @router.get("/{order_id}/shipment", responses=documented(404))
+    def list_shipments(order_id: OrderId) -> list[ShipmentView]:
+        with app.session() as session:
+            order = find_order(session, order_id)
+            return [seen(ShipmentView, one) for one in shipments_of(session, order.id)]
 
     return router

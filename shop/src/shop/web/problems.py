@@ -8,8 +8,13 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from shop.fulfilment import NotShippedYet
+from shop.inventory.model import OutOfStock
 from shop.ordering.model import InvalidStatusTransition
-from shop.ordering.orders import OrderNotFound
+from shop.ordering.orders import OrderNotFound, UnknownProduct
+from shop.ordering.products import ProductNotFound
+from shop.shipping.files import FileNotFound, OutcomeIsKnown
+from shop.shipping.shipments import ReturnExists
 from shop.web.views import Outgoing
 
 # A body can be wrong in more places than anybody wants to read.
@@ -30,22 +35,14 @@ class Problem(Outgoing):
     detail: str
     code: str
     current_status: str | None = None
+    sku: str | None = None
+    wanted: int | None = None
+    free: int | None = None
     errors: list[FieldError] | None = None
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def _body(status: int, code: str, detail: str, **members: object) -> dict[str, Any]:
     return {
-        status: {
-            "model": Problem,
-            "description": HTTPStatus(status).phrase,
-            "content": {"application/problem+json": {}},
-        }
-        for status in statuses
-    }
-
-
-def problem(status: int, code: str, detail: str, **members: object) -> Response:
-    body = {
         "type": f"urn:shop:problem:{code.lower().replace('_', '-')}",
         "title": code.replace("_", " ").capitalize(),
         "status": status,
@@ -53,6 +50,39 @@ def problem(status: int, code: str, detail: str, **members: object) -> Response:
         "code": code,
         **members,
     }
+
+
+_EXAMPLES = {
+    400: _body(400, "BAD_REQUEST", "The request was not understood."),
+    404: _body(404, "ORDER_NOT_FOUND", "There is no order 12345."),
+    409: _body(
+        409,
+        "INVALID_STATUS_TRANSITION",
+        "The order is PENDING and cannot become SHIPPED.",
+        currentStatus="PENDING",
+    ),
+    422: _body(
+        422,
+        "INVALID_REQUEST",
+        "The request was not understood; `errors` names each field.",
+        errors=[{"field": "lines.0.quantity", "message": "Input should be a valid integer"}],
+    ),
+}
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {
+        status: {
+            "model": Problem,
+            "description": HTTPStatus(status).phrase,
+            "content": {"application/problem+json": {"example": _EXAMPLES[status]}},
+        }
+        for status in statuses
+    }
+
+
+def problem(status: int, code: str, detail: str, **members: object) -> Response:
+    body = _body(status, code, detail, **members)
     # ASCII with escapes: a field's name may hold what cannot be written as UTF-8.
     return Response(json.dumps(body), status, media_type="application/problem+json")
 
@@ -65,6 +95,43 @@ def install_problems(web: FastAPI) -> None:
     @web.exception_handler(OrderNotFound)
     def order_not_found(request: Request, error: OrderNotFound) -> Response:
         return problem(404, "ORDER_NOT_FOUND", f"There is no order {error.order_id}.")
+
+    @web.exception_handler(ProductNotFound)
+    def product_not_found(request: Request, error: ProductNotFound) -> Response:
+        return problem(404, "PRODUCT_NOT_FOUND", f"There is no product {error.sku}.", sku=error.sku)
+
+    @web.exception_handler(UnknownProduct)
+    def unknown_product(request: Request, error: UnknownProduct) -> Response:
+        detail = f"{error.sku} is not sold here; GET /api/product lists what is."
+        return problem(422, "UNKNOWN_PRODUCT", detail, sku=error.sku)
+
+    @web.exception_handler(FileNotFound)
+    def file_not_found(request: Request, error: FileNotFound) -> Response:
+        detail = f"There is no shipment file {error.file_id}."
+        return problem(404, "SHIPMENT_FILE_NOT_FOUND", detail)
+
+    @web.exception_handler(OutOfStock)
+    def out_of_stock(request: Request, error: OutOfStock) -> Response:
+        detail = f"{error.wanted} of {error.sku} are wanted and {error.free} are free."
+        told = {"sku": error.sku, "wanted": error.wanted, "free": error.free}
+        return problem(409, "OUT_OF_STOCK", detail, **told)
+
+    @web.exception_handler(ReturnExists)
+    def return_exists(request: Request, error: ReturnExists) -> Response:
+        detail = f"The return of order {error.order_id} is asked for already."
+        return problem(409, "RETURN_EXISTS", detail)
+
+    @web.exception_handler(NotShippedYet)
+    def not_shipped_yet(request: Request, error: NotShippedYet) -> Response:
+        detail = f"Order {error.order_id} is {error.current}: what has not left cannot come back."
+        return problem(409, "INVALID_STATUS_TRANSITION", detail, currentStatus=error.current.value)
+
+    @web.exception_handler(OutcomeIsKnown)
+    def outcome_is_known(request: Request, error: OutcomeIsKnown) -> Response:
+        detail = (
+            f"Shipment file {error.file.id} is {error.file.status}: there is nothing to decide."
+        )
+        return problem(409, "OUTCOME_IS_KNOWN", detail, currentStatus=error.file.status.value)
 
     @web.exception_handler(InvalidStatusTransition)
     def invalid_move(request: Request, error: InvalidStatusTransition) -> Response:

@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Self, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
-from pydantic.functional_validators import AfterValidator
+from pydantic.functional_validators import AfterValidator, field_validator
 from pydantic_core import PydanticCustomError
 
 from shop.audit.history import Operation
-from shop.ordering.model import Order, OrderLine, OrderStatus
+from shop.ordering.model import CancelReason, Language, Order, OrderStatus, Recipient
 from shop.text import is_address, is_one_line
+from shop.web import examples
+
+SKU_PATTERN = r"^[A-Z0-9][A-Z0-9-]{0,39}$"
+
+V = TypeVar("V", bound="Outgoing")
 
 
 def _one_line(text: str) -> str:
@@ -27,11 +32,11 @@ def _address_or_none(text: str) -> str | None:
     return text or None
 
 
-Name = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
-    AfterValidator(_one_line),
+Line = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_one_line)
 ]
+Name = Annotated[Line, Field(max_length=200)]
+Sku = Annotated[str, StringConstraints(pattern=SKU_PATTERN)]
 Email = Annotated[
     str, StringConstraints(strip_whitespace=True, max_length=254), AfterValidator(_address_or_none)
 ]
@@ -45,31 +50,79 @@ class Outgoing(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
 
-class LineRequest(Incoming):
-    name: Name
+def seen(view: type[V], shown: object) -> V:
+    """As others see it: of each field what the thing itself says."""
+    return view.model_validate(shown, from_attributes=True, by_name=True)
+
+
+class WantedLine(Incoming):
+    sku: Sku
     quantity: int = Field(strict=True, ge=1, le=10_000)
-    unit_price: int = Field(strict=True, ge=0, le=1_000_000_000)
+
+
+class ShipTo(Incoming):
+    """Where the parcel goes."""
+
+    name: Annotated[Line, Field(max_length=100)]
+    postal_code: Annotated[str, StringConstraints(pattern=r"^[0-9]{3}-?[0-9]{4}$")]
+    address: Annotated[Line, Field(max_length=300)]
+    phone: Annotated[str, StringConstraints(pattern=r"^[0-9][0-9-]{6,17}[0-9]$")]
+
+    def recipient(self) -> Recipient:
+        return Recipient(self.name, self.postal_code, self.address, self.phone)
 
 
 class NewOrder(Incoming):
-    lines: list[LineRequest] = Field(min_length=1, max_length=100)
-    customer_email: Email | None = None
+    """What is wanted and where it goes; without an e-mail address it is a guest's."""
 
-    def order_lines(self) -> list[OrderLine]:
-        return [OrderLine(line.name, line.quantity, line.unit_price) for line in self.lines]
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.NEW_ORDER]})
+
+    lines: list[WantedLine] = Field(min_length=1, max_length=100)
+    ship_to: ShipTo
+    customer_email: Email | None = None
+    language: Language = Language.JAPANESE
+
+    @field_validator("lines")
+    @classmethod
+    def _each_once(cls, lines: list[WantedLine]) -> list[WantedLine]:
+        if len({line.sku for line in lines}) < len(lines):
+            raise PydanticCustomError("each_once", "Each product in one line, with its quantity")
+        return lines
+
+    def wanted(self) -> dict[str, int]:
+        return {line.sku: line.quantity for line in self.lines}
+
+
+class Cancellation(Incoming):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "USER_CANCEL"}]})
+
+    reason: CancelReason
 
 
 class LineView(Outgoing):
+    sku: str
     name: str
     quantity: int
     unit_price: int
 
 
+class RecipientView(Outgoing):
+    name: str
+    postal_code: str
+    address: str
+    phone: str
+
+
 class OrderView(Outgoing):
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.ORDER]})
+
     id: int
     order_number: str
     status: OrderStatus
+    cancel_reason: CancelReason | None
     customer_email: str | None
+    language: Language
+    ship_to: RecipientView
     total_price: int
     placed_at: datetime
     lines: list[LineView]
@@ -80,13 +133,13 @@ class OrderView(Outgoing):
             id=order.id,
             order_number=order.number,
             status=order.status,
+            cancel_reason=order.cancel_reason,
             customer_email=order.customer_email,
+            language=order.language,
+            ship_to=seen(RecipientView, order.recipient),
             total_price=order.total_price,
             placed_at=order.placed_at,
-            lines=[
-                LineView(name=line.name, quantity=line.quantity, unit_price=line.unit_price)
-                for line in order.lines
-            ],
+            lines=[seen(LineView, line) for line in order.lines],
         )
 
 
@@ -109,7 +162,7 @@ class OperationView(Outgoing):
 
     @classmethod
     def of(cls, operation: Operation) -> Self:
-        return cls.model_validate(operation, from_attributes=True)
+        return seen(cls, operation)
 
 
 class OperationPage(Outgoing):

@@ -1,0 +1,3 @@
+from todoke import Context
+
+inventory = Context("inventory", modules=["handlers", "jobs"])

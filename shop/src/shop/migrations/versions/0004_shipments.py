@@ -1,0 +1,63 @@
+"""Shipments, their items, and the files that tell of them."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+_Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+_Moment = sa.DateTime(timezone=True)
+
+
+def upgrade() -> None:
+    op.create_table(
+        "shipment_files",
+        sa.Column("id", _Id, primary_key=True),
+        sa.Column("name", sa.String(80), nullable=False, unique=True),
+        sa.Column("status", sa.String(20), nullable=False),
+        sa.Column("shipments", sa.Integer, nullable=False),
+        sa.Column("encoding", sa.String(20), nullable=False),
+        sa.Column("size", sa.BigInteger),
+        sa.Column("sha256", sa.String(64)),
+        sa.Column("created_at", _Moment, nullable=False),
+        sa.Column("exported_at", _Moment),
+        sa.Column("uploaded_at", _Moment),
+        sa.Column("transferred_at", _Moment),
+    )
+    op.create_index("ix_shipment_files_status", "shipment_files", ["status", "id"])
+    op.create_table(
+        "shipments",
+        sa.Column("id", _Id, primary_key=True),
+        sa.Column("order_id", _Id, nullable=False),
+        sa.Column("order_number", sa.String(40), nullable=False),
+        sa.Column("shipment_type", sa.String(20), nullable=False),
+        sa.Column("status", sa.String(20), nullable=False),
+        sa.Column("recipient_name", sa.String(100), nullable=False),
+        sa.Column("postal_code", sa.String(20), nullable=False),
+        sa.Column("address", sa.String(300), nullable=False),
+        sa.Column("phone", sa.String(20), nullable=False),
+        sa.Column("file_id", _Id, sa.ForeignKey("shipment_files.id"), index=True),
+        sa.Column("created_at", _Moment, nullable=False),
+    )
+    op.create_index(
+        "uq_shipments_order_id", "shipments", ["order_id", "shipment_type"], unique=True
+    )
+    op.create_index("ix_shipments_status", "shipments", ["status", "file_id", "id"])
+    op.create_table(
+        "shipment_items",
+        sa.Column("id", _Id, primary_key=True),
+        sa.Column("shipment_id", _Id, sa.ForeignKey("shipments.id"), nullable=False, index=True),
+        sa.Column("sku", sa.String(40), nullable=False),
+        sa.Column("name", sa.String(200), nullable=False),
+        sa.Column("quantity", sa.Integer, nullable=False),
+        sa.CheckConstraint("quantity >= 1"),
+    )
+
+
+def downgrade() -> None:
+    op.drop_table("shipment_items")
+    op.drop_table("shipments")
+    op.drop_table("shipment_files")

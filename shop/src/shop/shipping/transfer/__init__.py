@@ -1,0 +1,1 @@
+"""Bringing files to somebody else's folder: whole, under their name, and once they are whole."""

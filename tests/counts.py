@@ -36,9 +36,13 @@ class Counts:
     """Of schedulers, on each of three databases."""
     scheduled: int
     """Jobs for later, on each of three databases."""
+    night_kills: int
+    """Of the shop's workers, on each of three databases."""
     cron_years: int
     cron_dues_a_day: int
     """What is due more often is only compared around changes of the clock."""
+    confirmed_orders: int
+    """To be shipped in one night, on each of three databases."""
 
 
 SMALL = Counts(
@@ -61,8 +65,10 @@ SMALL = Counts(
     limited=5_000,
     takeovers=200,
     scheduled=10_000,
+    night_kills=6,
     cron_years=1,
     cron_dues_a_day=4,
+    confirmed_orders=2_000,
 )
 LARGE = Counts(
     schedules=20_000,
@@ -84,8 +90,10 @@ LARGE = Counts(
     limited=100_000,
     takeovers=10_000,
     scheduled=100_000,
+    night_kills=300,
     cron_years=10,
     cron_dues_a_day=300,
+    confirmed_orders=100_000,
 )
 
 

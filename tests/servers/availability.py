@@ -13,7 +13,7 @@ from collections.abc import Generator
 import pytest
 from _pytest.outcomes import Skipped
 
-SERVERS = frozenset({"postgres", "mariadb", "mysqlclient", "pgbouncer", "sshd"})
+SERVERS = frozenset({"postgres", "mariadb", "mysqlclient", "pgbouncer", "sshd", "tmpfs"})
 PROPERTY = "unavailable_server"
 
 

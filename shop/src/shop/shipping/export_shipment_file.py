@@ -23,7 +23,7 @@ def export_shipment_file(run: Run, app: Todoke, export: ExportSettings) -> None:
     ):
         path = export.folder / file.name
         written = write_whole(path, pieces(lines_of(session, file.id), file.encoding))
-        mark_exported(session, file, written.size, written.sha256, app.clock.now())
+        mark_exported(session, file, written, app.clock.now())
         shipments += file.shipments
     run.metric("shipments", shipments)
     run.then(sftp_put.bind())

@@ -14,16 +14,27 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import ColumnElement, insert, select, update
 from sqlalchemy.orm import Session
 
-from shop.shipping.model import FileStatus, ShipmentFile, ShipmentStatus
+from shop.shipping.model import Content, FileStatus, ShipmentFile, ShipmentStatus
 from shop.shipping.table import shipment_files, shipments
 
 _WAREHOUSE = ZoneInfo("Asia/Tokyo")
+_EXPORTED = shipment_files.c.status == FileStatus.EXPORTED
+_UNKNOWN = shipment_files.c.status == FileStatus.UNKNOWN
+_UNSEEN = _EXPORTED & shipment_files.c.uploaded_at.is_(None)
 
 
 class FileNotFound(LookupError):
     def __init__(self, file_id: int) -> None:
         self.file_id = file_id
         super().__init__(f"there is no shipment file {file_id}")
+
+
+class Overtaken(Exception):
+    """Somebody else has brought this file further: our attempt at it was given up meanwhile."""
+
+    def __init__(self, file_id: int) -> None:
+        self.file_id = file_id
+        super().__init__(f"shipment file {file_id} was sent on by another attempt")
 
 
 class OutcomeIsKnown(Exception):
@@ -65,43 +76,49 @@ def allotted_files(session: Session, after: int | None, size: int) -> Sequence[S
     return _read(session, behind, size, lock=True)
 
 
-def mark_exported(
-    session: Session, file: ShipmentFile, size: int, sha256: str, at: datetime
-) -> None:
-    _change(session, file.id, status=FileStatus.EXPORTED, size=size, sha256=sha256, exported_at=at)
+def mark_exported(session: Session, file: ShipmentFile, content: Content, at: datetime) -> None:
+    _change(session, file.id, status=FileStatus.EXPORTED, exported_at=at, **content._asdict())
     _change_shipments(session, file.id, ShipmentStatus.EXPORTED)
+
+
+def mark_rewritten(session: Session, file: ShipmentFile, content: Content) -> None:
+    """It was made again before anybody has seen it."""
+    _send_on(session, file.id, _UNSEEN, **content._asdict())
 
 
 def exported_files(session: Session) -> Sequence[ShipmentFile]:
     """Those that are to be sent, oldest first."""
-    return _read(session, shipment_files.c.status == FileStatus.EXPORTED)
+    return _read(session, _EXPORTED)
 
 
 def mark_uploaded(session: Session, file: ShipmentFile, at: datetime) -> None:
-    """It is complete at the receiver's, under a name that he does not take."""
-    _change(session, file.id, uploaded_at=at)
+    """It is complete at the receiver's, under a name that he does not take.
+
+    Said once of each sending: an attempt that slept while another sent the file and the receiver
+    took it would upload it anew, and is stopped here before it could be seen.
+    """
+    _send_on(session, file.id, _UNSEEN, uploaded_at=at)
 
 
-def mark_transferred(session: Session, file_id: int, at: datetime) -> None:
-    _change(session, file_id, status=FileStatus.TRANSFERRED, transferred_at=at)
-    _change_shipments(session, file_id, ShipmentStatus.TRANSFERRED)
+def mark_transferred(session: Session, file: ShipmentFile, at: datetime) -> None:
+    _arrive(session, file.id, _EXPORTED, at)
 
 
 def mark_unknown(session: Session, file: ShipmentFile) -> None:
-    _change(session, file.id, status=FileStatus.UNKNOWN)
+    _send_on(session, file.id, _EXPORTED, status=FileStatus.UNKNOWN)
 
 
 def decide_transferred(session: Session, file_id: int, at: datetime) -> ShipmentFile:
     """A person has found out that the receiver has it."""
     _take_unknown(session, file_id)
-    mark_transferred(session, file_id, at)
+    _arrive(session, file_id, _UNKNOWN, at)
     return find_file(session, file_id)
 
 
 def decide_send_again(session: Session, file_id: int) -> ShipmentFile:
     """A person has found out that the receiver does not have it."""
     _take_unknown(session, file_id)
-    _change(session, file_id, status=FileStatus.EXPORTED, uploaded_at=None)
+    _send_on(session, file_id, _UNKNOWN, status=FileStatus.EXPORTED, uploaded_at=None)
     return find_file(session, file_id)
 
 
@@ -133,8 +150,20 @@ def _read(
     return [ShipmentFile(*row) for row in rows]
 
 
-def _change(session: Session, file_id: int, **values: Any) -> None:
-    session.execute(update(shipment_files).where(shipment_files.c.id == file_id).values(**values))
+def _arrive(session: Session, file_id: int, now: ColumnElement[bool], at: datetime) -> None:
+    _send_on(session, file_id, now, status=FileStatus.TRANSFERRED, transferred_at=at)
+    _change_shipments(session, file_id, ShipmentStatus.TRANSFERRED)
+
+
+def _send_on(session: Session, file_id: int, now: ColumnElement[bool], **values: Any) -> None:
+    """Write it down of a file that is so now; Overtaken where it is not."""
+    if not _change(session, file_id, now, **values):
+        raise Overtaken(file_id)
+
+
+def _change(session: Session, file_id: int, *which: ColumnElement[bool], **values: Any) -> bool:
+    this = update(shipment_files).where(shipment_files.c.id == file_id, *which)
+    return bool(session.execute(this.values(**values)).rowcount)  # type: ignore[attr-defined]
 
 
 def _change_shipments(session: Session, file_id: int, status: ShipmentStatus) -> None:

@@ -60,6 +60,13 @@ class Shipment:
     items: Sequence[Item]
 
 
+class Content(NamedTuple):
+    """What a file holds, in short."""
+
+    size: int
+    sha256: str
+
+
 @dataclass(frozen=True)
 class ShipmentFile:
     id: int

@@ -90,13 +90,14 @@ class _Putting:
 
         def ensure(session: Session) -> None:
             if digest(path) != file.sha256:
-                write_whole(path, pieces(lines_of(session, file.id), file.encoding))
+                written = write_whole(path, pieces(lines_of(session, file.id), file.encoding))
+                files.mark_rewritten(session, file, written)
 
         await self._note(ensure)
         return path
 
     def _transferred(self, session: Session, file: ShipmentFile) -> None:
-        files.mark_transferred(session, file.id, self._app.clock.now())
+        files.mark_transferred(session, file, self._app.clock.now())
 
     async def _note(self, work: Callable[[Session], object]) -> None:
         await _in_session(self._app, work)

@@ -5,20 +5,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 from uuid import uuid4
 
+from shop.shipping.model import Content
 from todoke import crash
 
 crash.declare("file.before_write", "file.after_write", "file.after_sync", "file.after_rename")
 
 
-class Written(NamedTuple):
-    size: int
-    sha256: str
-
-
-def write_whole(path: Path, pieces: Iterable[bytes]) -> Written:
+def write_whole(path: Path, pieces: Iterable[bytes]) -> Content:
     """Write beside it under a hidden name, make it durable, then give it its name in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_drafts(path)
@@ -50,7 +45,7 @@ def digest(path: Path) -> str | None:
     return found.hexdigest()
 
 
-def _write(draft: Path, pieces: Iterable[bytes]) -> Written:
+def _write(draft: Path, pieces: Iterable[bytes]) -> Content:
     found, size = sha256(), 0
     with draft.open("xb") as file:
         for piece in pieces:
@@ -60,7 +55,7 @@ def _write(draft: Path, pieces: Iterable[bytes]) -> Written:
         crash.point("file.after_write")
         file.flush()
         os.fsync(file.fileno())
-    return Written(size, found.hexdigest())
+    return Content(size, found.hexdigest())
 
 
 def _remove_drafts(path: Path) -> None:

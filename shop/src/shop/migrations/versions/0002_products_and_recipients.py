@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from shop.migrations.steps import add_column, create_index, create_table, drop_index
+
 revision = "0002"
 down_revision = "0001"
 branch_labels = None
@@ -10,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.create_table(
+    create_table(
         "products",
         sa.Column("sku", sa.String(40), primary_key=True),
         sa.Column("name", sa.String(200), nullable=False),
@@ -22,10 +24,10 @@ def upgrade() -> None:
         _add("orders", name, length)
     _add("orders", "phone", 20)
     _add("orders", "language", 2, "ja")
-    op.add_column("orders", sa.Column("cancel_reason", sa.String(30)))
+    add_column("orders", sa.Column("cancel_reason", sa.String(30)))
     _add("order_lines", "sku", 40)
-    op.drop_index("ix_orders_status", "orders")
-    op.create_index("ix_orders_status", "orders", ["status", "id"])
+    drop_index("ix_orders_status", "orders")
+    create_index("ix_orders_status", "orders", ["status", "id"])
 
 
 def downgrade() -> None:
@@ -41,4 +43,4 @@ def _add(table: str, name: str, length: int, default: str = "") -> None:
     column = sa.Column(
         name, sa.String(length), nullable=False, server_default=sa.text(f"'{default}'")
     )
-    op.add_column(table, column)
+    add_column(table, column)

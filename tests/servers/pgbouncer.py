@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.servers.availability import ServerUnavailable
-from tests.servers.debian_packages import MACHINE, PackagesUnavailable, Tree, unpacked
+from tests.servers.debian_packages import Tree
+from tests.servers.installed import find_tree
 from tests.servers.keeper import Keeper, KeeperFailed
 from tests.servers.place import Account, free_port, own, private_directory, unprivileged_account
 from tests.servers.postgres import PostgresServer
@@ -67,7 +67,7 @@ def pgbouncer_instance(behind: PostgresServer) -> Iterator[PgBouncer]:
 
 
 def first_start(directory: Path, keeper: Keeper, behind: PostgresServer) -> PgBouncer:
-    tree = find_tree(directory)
+    tree = find_tree("pgbouncer", "pgbouncer", directory, try_to_run)
     try:
         port = free_port()
         configuration = directory / "pgbouncer.ini"
@@ -79,22 +79,6 @@ def first_start(directory: Path, keeper: Keeper, behind: PostgresServer) -> PgBo
         reason = str(failure).replace(str(directory), "…")
         raise ServerUnavailable("pgbouncer", reason) from failure
     return server
-
-
-def find_tree(directory: Path) -> Tree:
-    """The machine's own, or unpacked packages; copied to where its account can reach it."""
-    account = unprivileged_account()
-    try:
-        return try_to_run(MACHINE, account)
-    except (OSError, subprocess.SubprocessError):
-        pass
-    try:
-        copy = directory / "installation"
-        shutil.copytree(unpacked("pgbouncer", ["pgbouncer"]).root, copy, symlinks=True)
-        return try_to_run(Tree(copy), account)
-    except (OSError, subprocess.SubprocessError, PackagesUnavailable) as refusal:
-        reason = f"it is not installed, and its packages cannot be unpacked: {refusal}"
-        raise ServerUnavailable("pgbouncer", reason) from refusal
 
 
 def try_to_run(tree: Tree, account: Account) -> Tree:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.servers.availability import ServerUnavailable
-from tests.servers.debian_packages import MACHINE, PackagesUnavailable, Tree, unpacked
+from tests.servers.debian_packages import Tree
+from tests.servers.installed import find_tree
 from tests.servers.keeper import Keeper, KeeperFailed
 from tests.servers.place import Account, free_port, own, private_directory, unprivileged_account
 
@@ -86,7 +86,7 @@ def sshd_instance() -> Iterator[Sshd]:
 
 
 def first_start(directory: Path, keeper: Keeper) -> Sshd:
-    tree = find_tree(directory)
+    tree = find_tree("sshd", "openssh-server", directory, try_to_run)
     try:
         port = free_port()
         make_keys(directory)
@@ -111,22 +111,6 @@ def make_keys(directory: Path) -> None:
     (directory / "host-key.pub").write_bytes(host.export_public_key())
     (directory / "authorized-keys").write_bytes(client.export_public_key())
     own(directory / "host-key", unprivileged_account())
-
-
-def find_tree(directory: Path) -> Tree:
-    """The machine's own, or unpacked packages; copied to where its account can reach it."""
-    account = unprivileged_account()
-    try:
-        return try_to_run(MACHINE, account)
-    except (OSError, subprocess.SubprocessError):
-        pass
-    try:
-        copy = directory / "installation"
-        shutil.copytree(unpacked("sshd", ["openssh-server"]).root, copy, symlinks=True)
-        return try_to_run(Tree(copy), account)
-    except (OSError, subprocess.SubprocessError, PackagesUnavailable) as refusal:
-        reason = f"it is not installed, and its packages cannot be unpacked: {refusal}"
-        raise ServerUnavailable("sshd", reason) from refusal
 
 
 def try_to_run(tree: Tree, account: Account) -> Tree:

@@ -28,6 +28,8 @@ class Counts:
     examples: int
     broker_deaths: int
     """On each of three databases."""
+    stock_operations: int
+    """On each of three databases."""
     generated: int
     """As the API asks for them, and as many otherwise."""
     limited: int
@@ -61,6 +63,7 @@ SMALL = Counts(
     lost_commits=50,
     examples=100,
     broker_deaths=7,
+    stock_operations=180,
     generated=100,
     limited=5_000,
     takeovers=200,
@@ -86,11 +89,12 @@ LARGE = Counts(
     lost_commits=1_000,
     examples=5_000,
     broker_deaths=200,
+    stock_operations=20_000,
     generated=10_000,
     limited=100_000,
     takeovers=10_000,
     scheduled=100_000,
-    night_kills=300,
+    night_kills=100,
     cron_years=10,
     cron_dues_a_day=300,
     confirmed_orders=100_000,

@@ -8,6 +8,7 @@ class ReservationType(StrEnum):
     TENTATIVE = "TENTATIVE"
     COMMITTED = "COMMITTED"
     SHIPPED = "SHIPPED"
+    CANCELLED = "CANCELLED"
 
 
 class OutOfStock(Exception):
@@ -16,6 +17,22 @@ class OutOfStock(Exception):
     def __init__(self, sku: str, wanted: int, free: int) -> None:
         self.sku, self.wanted, self.free = sku, wanted, free
         super().__init__(f"{wanted} of {sku} are wanted and {free} are free")
+
+
+class NotReserved(Exception):
+    """An order goes on for which nothing is kept."""
+
+    def __init__(self, order_id: int) -> None:
+        self.order_id = order_id
+        super().__init__(f"not everything in order {order_id} is kept for it")
+
+
+class StockNotFound(LookupError):
+    """Something is to leave the shelf on which nothing ever stood."""
+
+    def __init__(self, sku: str) -> None:
+        self.sku = sku
+        super().__init__(f"nothing of {sku} ever came in")
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,19 @@
 """How much there is. Every verb works in the caller's transaction."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import select, update
+from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from shop.inventory.model import OutOfStock, Stock
+from shop.inventory.model import OutOfStock, Stock, StockNotFound
 from shop.inventory.table import stock
 
 
 def receive_stock(session: Session, sku: str, quantity: int) -> Stock:
     """So many more of it have come in."""
-    more = {"total": stock.c.total + quantity, "free": stock.c.free + quantity}
-    if not _change(session, sku, more) and not _begin(session, sku, quantity):
-        _change(session, sku, more)
+    session.execute(_receipt(session.get_bind().dialect.name, sku, quantity))
     return find_stock(session, sku)
 
 
@@ -35,33 +34,38 @@ def reserve_stock(session: Session, wanted: Mapping[str, int]) -> None:
     """All of it, or OutOfStock; whoever wants the same waits for this transaction's end."""
     for sku, quantity in _in_turn(wanted.items()):
         less = {"free": stock.c.free - quantity, "reserved": stock.c.reserved + quantity}
-        if not _change(session, sku, less, at_least=quantity):
-            raise OutOfStock(sku, quantity, find_stock(session, sku).free)
+        while not _change(session, sku, less, at_least=quantity):
+            # Some may have come back since; nobody is refused what is there.
+            if (free := find_stock(session, sku).free) < quantity:
+                raise OutOfStock(sku, quantity, free)
 
 
 def release_stock(session: Session, kept: Mapping[str, int]) -> None:
     """What was reserved is free again."""
     for sku, quantity in _in_turn(kept.items()):
         back = {"free": stock.c.free + quantity, "reserved": stock.c.reserved - quantity}
-        _change(session, sku, back)
+        _must_change(session, sku, back)
 
 
 def ship_stock(session: Session, kept: Mapping[str, int]) -> None:
     """What was reserved has left the warehouse."""
     for sku, quantity in _in_turn(kept.items()):
         out = {"shipped": stock.c.shipped + quantity, "reserved": stock.c.reserved - quantity}
-        _change(session, sku, out)
+        _must_change(session, sku, out)
 
 
-def _begin(session: Session, sku: str, quantity: int) -> bool:
-    """The first of it; False where somebody else's came at the same time."""
-    first = {"total": quantity, "free": quantity, "reserved": 0, "shipped": 0}
-    try:
-        with session.begin_nested():
-            session.execute(insert(stock).values(sku=sku, **first))
-    except IntegrityError:
-        return False
-    return True
+def _receipt(dialect: str, sku: str, quantity: int) -> Any:
+    """The first of it or more of it, in one statement.
+
+    Several first ones that were inserted and then changed would wait for each other on MariaDB:
+    there who finds that a row exists keeps others from changing it.
+    """
+    first = {"sku": sku, "total": quantity, "free": quantity, "reserved": 0, "shipped": 0}
+    more = {"total": stock.c.total + quantity, "free": stock.c.free + quantity}
+    if dialect in ("mariadb", "mysql"):
+        return mysql.insert(stock).values(first).on_duplicate_key_update(more)
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return insert(stock).values(first).on_conflict_do_update(index_elements=["sku"], set_=more)
 
 
 def _in_turn(items: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -75,3 +79,8 @@ def _change(session: Session, sku: str, values: Mapping[str, object], at_least: 
         update(stock).where(stock.c.sku == sku, stock.c.free >= at_least).values(**values)
     )
     return bool(done.rowcount)  # type: ignore[attr-defined]
+
+
+def _must_change(session: Session, sku: str, values: Mapping[str, object]) -> None:
+    if not _change(session, sku, values):
+        raise StockNotFound(sku)

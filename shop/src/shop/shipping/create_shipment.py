@@ -1,11 +1,17 @@
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
 from shop.shipping.context import shipping
 from shop.shipping.export_shipment_file import export_shipment_file
 from shop.shipping.model import ShipmentType
-from shop.shipping.ports import OrdersToShip
+from shop.shipping.ports import ConfirmedOrder, OrdersToShip
 from shop.shipping.shipments import add_shipments, outbound_or_return
 from todoke import Run, Todoke
 
-_AT_ONCE = 500
+AT_ONCE = 200
+"""Orders of one commit: who wants to cancel one of them waits for it."""
 
 
 @shipping.job(timeout="1h")
@@ -14,21 +20,34 @@ def create_shipment(run: Run, app: Todoke, orders: OrdersToShip) -> None:
 
     Shipment and order change in one commit, a few hundred at a time.
     """
-    with app.session() as session:
-        run.progress(0, orders.count(session))
+
+    def confirmed(session: Session, after: int | None, size: int) -> Sequence[ConfirmedOrder]:
+        if run.told.total is None:
+            # What an attempt that died has done is not confirmed any more, and is to be counted.
+            done = run.told.done or 0
+            run.progress(done, done + orders.count(session))
+        return orders.confirmed(session, after, size)
+
     made = 0
     for session, found in run.chunks(
-        orders.confirmed, cursor=lambda order: order.parcel.order_id, size=_AT_ONCE
+        confirmed, cursor=lambda order: order.parcel.order_id, size=AT_ONCE
     ):
-        parcels = [order.parcel for order in found if order.has_committed_stock]
-        ids = [parcel.order_id for parcel in parcels]
-        there = outbound_or_return(session, ShipmentType.OUTBOUND, ids)
-        new = [parcel for parcel in parcels if parcel.order_id not in there]
-        add_shipments(session, ShipmentType.OUTBOUND, new, app.clock.now())
-        orders.prepare(session, [parcel.order_id for parcel in new])
-        made += len(new)
+        made += ship(session, orders, found, app.clock.now())
     run.metric("shipments", made)
     run.then(export_shipment_file.bind())
+
+
+def ship(
+    session: Session, orders: OrdersToShip, found: Sequence[ConfirmedOrder], at: datetime
+) -> int:
+    """Prepare those that can be shipped and have not been; answers how many."""
+    parcels = [order.parcel for order in found if order.has_committed_stock]
+    ids = [parcel.order_id for parcel in parcels]
+    there = outbound_or_return(session, ShipmentType.OUTBOUND, ids)
+    new = [parcel for parcel in parcels if parcel.order_id not in there]
+    add_shipments(session, ShipmentType.OUTBOUND, new, at)
+    orders.prepare(session, [parcel.order_id for parcel in new])
+    return len(new)
 
 
 shipping.schedule(

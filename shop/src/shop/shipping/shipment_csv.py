@@ -1,7 +1,8 @@
 """What the warehouse reads: CSV (RFC 4180), a line for each item of each shipment.
 
-No cell begins a formula: spreadsheets run what stands behind `=`, `+`, `-`, `@` and their
-full-width forms, and a customer's name may be anything. Such a text gets an apostrophe in front.
+No cell begins a formula, since a customer's name may be anything and spreadsheets run what stands
+behind `=`, `+`, `-` and `@`. Such a text gets an apostrophe in front, also where it has some
+already: who takes away one that stands before a formula has the text as it was.
 """
 
 import csv
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, select
 from sqlalchemy.orm import Session
 
+from shop.shift_jis import shift_jis
 from shop.shipping.table import shipment_items, shipments
 
 COLUMNS = (
@@ -30,11 +32,11 @@ COLUMNS = (
 UTF_8, SHIFT_JIS = "utf-8-sig", "shift_jis"
 ENCODINGS = (UTF_8, SHIFT_JIS)
 
-_BEGINS_A_FORMULA = tuple("=+-@＝＋－＠\t\r\n\0|%")
-_GETA = "〓"
-"""What Japanese printers put where they have no type for a character."""
-# The same signs, by the numbers that Windows' Shift_JIS gives them.
-_AS_WINDOWS = str.maketrans("〜−‖—¢£¬", "～－∥―￠￡￢")
+# Nothing is known to run what stands behind the last two; lists of dangerous signs have them.
+_BEGIN_A_FORMULA = tuple("=+-@|%")
+_QUOTES = "'\""
+_UNSEEN = ("Z", "M", "Cf", "Cs")
+"""Kinds of characters that spreadsheets may pass over: blanks, marks, what is not shown."""
 
 
 class Line(NamedTuple):
@@ -79,7 +81,19 @@ def pieces(lines: Iterable[Sequence[object]], encoding: str) -> Iterator[bytes]:
 
 def safe(text: str) -> str:
     """The text as a cell that is shown, never run."""
-    return f"'{text}" if text.startswith(_BEGINS_A_FORMULA) else text
+    return f"'{text}" if _may_run(text) else text
+
+
+def _may_run(text: str) -> bool:
+    for character in text:
+        kind = unicodedata.category(character)
+        if kind == "Cc":
+            return True
+        if character not in _QUOTES and not kind.startswith(_UNSEEN):
+            # Also in its full-width and small forms; the minus sign is one of them in Shift_JIS.
+            plain = unicodedata.normalize("NFKC", character).replace("−", "-")
+            return plain.startswith(_BEGIN_A_FORMULA)
+    return False
 
 
 def _taken(text: io.StringIO, encoding: str) -> bytes:
@@ -90,22 +104,8 @@ def _taken(text: io.StringIO, encoding: str) -> bytes:
 
 
 def encoded(text: str, encoding: str) -> bytes:
-    """What Shift_JIS has no sign for becomes a geta mark; nothing fails for a name's sake."""
-    if encoding == UTF_8:
-        return text.encode()
-    known = unicodedata.normalize("NFC", text).translate(_AS_WINDOWS)
-    try:
-        return known.encode("cp932")
-    except UnicodeEncodeError:
-        return "".join(_or_geta(character) for character in known).encode("cp932")
-
-
-def _or_geta(character: str) -> str:
-    try:
-        character.encode("cp932")
-    except UnicodeEncodeError:
-        return _GETA
-    return character
+    # Half a character, which no database keeps, becomes a question mark.
+    return shift_jis(text) if encoding == SHIFT_JIS else text.encode(errors="replace")
 
 
 def _column(name: str) -> Column[Any]:

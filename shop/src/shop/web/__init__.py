@@ -3,6 +3,7 @@
 from fastapi import FastAPI
 
 from shop.web import board, brokerage, operations, orders, products, shipments
+from shop.web.documented import Described
 from shop.web.limits import BodyLimit
 from shop.web.problems import install_problems
 from todoke import Todoke
@@ -11,7 +12,7 @@ from todoke.fastapi import install
 
 def create_web(app: Todoke) -> FastAPI:
     """The API over this application: it publishes and never runs handlers."""
-    web = FastAPI(title="shop", summary="Place, confirm and follow orders.")
+    web = Described(title="shop", summary="Place, confirm, ship and follow orders.")
     web.add_middleware(BodyLimit)
     install_problems(web)
     install(web, app)

@@ -4,15 +4,17 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi import APIRouter, Body, Depends, HTTPException, Request
 from fastapi.responses import JSONResponse
+from pydantic import ConfigDict
 
 from shop.brokerage.adapter import Receipt
 from shop.brokerage.context import brokerage
 from shop.brokerage.messages import SendOrder
 from shop.brokerage.model import OrderRequest
+from shop.web import examples
+from shop.web.documented import UNREADABLE, documented
 from shop.web.operations import ANONYMOUS, ByOperator
-from shop.web.problems import documented
 from shop.web.views import Outgoing
 from todoke import Todoke
 from todoke.errors import InvalidKey
@@ -29,6 +31,8 @@ class Failure(Outgoing):
 class Outcome(Outgoing):
     """What became of an order, for the API's documentation."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.OUTCOME]})
+
     key: str
     status: Literal["accepted", "succeeded", "failed"]
     result: Receipt | None
@@ -40,6 +44,16 @@ class Outcome(Outgoing):
 _DOCUMENTED: dict[int | str, dict[str, Any]] = {
     200: {"model": Outcome, "description": "What became of it"}
 }
+
+_REFUSED = (
+    "MISSING_KEY",
+    "INVALID_KEY",
+    "DIFFERENT_KEYS",
+    "KEY_REUSED",
+    "UNAVAILABLE",
+)
+
+Wish = Annotated[OrderRequest, Body(examples=[examples.BROKER_ORDER])]
 
 # Read by the dependency; told here to whoever reads the documentation.
 _KEY = {
@@ -55,31 +69,41 @@ def routes(app: Todoke) -> APIRouter:
         prefix="/do/order",
         tags=["brokerage"],
         route_class=StrictRoute,
-        responses=_DOCUMENTED | documented(422),
+        responses=_DOCUMENTED | documented("INVALID_REQUEST"),
     )
     once_per_key = idempotent(app, field="idempotencyKey", caller=_caller, operation=_OPERATION)
 
     @router.post(
         "",
+        summary="Send an order to the broker",
         status_code=202,
         response_model=Outcome,
-        responses=documented(400, 409),
+        responses=documented(*_REFUSED, *UNREADABLE),
         openapi_extra={"parameters": [_KEY]},
     )
     def do_order(
-        request: OrderRequest, once: Annotated[Once, Depends(once_per_key)], operator: ByOperator
+        request: Wish, once: Annotated[Once, Depends(once_per_key)], operator: ByOperator
     ) -> JSONResponse:
         """Take the order, if its key is new; else tell what became of the one before."""
         with app.session() as session:
             entry = once.accept(session, request)
             wish = SendOrder(client_key=once.key, order=request)
             brokerage.publish(session, wish, settles=entry)
+            # The account is nobody's business here; the message has it.
+            subject, details = f"broker-order-{entry.message_id}", {"idempotencyKey": once.key}
+            performed = operator.performed("BROKER_ORDER_PLACE", subject, details, app.clock.now())
+            app.publish(session, performed)
         where = {"Location": f"/do/order/{quote(once.key, safe='')}"}
         return JSONResponse(outcome_of(entry), 202, where)
 
-    @router.get("/{key:path}", response_model=Outcome, responses=documented(404))
+    @router.get(
+        "/{key:path}",
+        summary="Show what became of an order to the broker",
+        response_model=Outcome,
+        responses=documented("NOT_FOUND"),
+    )
     def show(key: str, operator: ByOperator) -> JSONResponse:
-        """What became of an order: for a client whose connection died before it was told."""
+        """For a client whose connection died before it was told."""
         with app.session() as session:
             try:
                 entry = app.ledger.find(session, key, caller=operator.name, operation=_OPERATION)

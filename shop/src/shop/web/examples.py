@@ -2,6 +2,12 @@
 
 from typing import Any
 
+
+def page(item: dict[str, Any]) -> dict[str, Any]:
+    """One with nothing behind it."""
+    return {"items": [item], "next": None}
+
+
 SHIP_TO = {
     "name": "山田花子",
     "postalCode": "100-0001",
@@ -32,6 +38,17 @@ ORDER: dict[str, Any] = {
     ],
 }
 
+OPERATION: dict[str, Any] = {
+    "id": 1,
+    "eventId": "0195f1c2-7d1e-7c3a-9d57-3f6d0f7f9a11",
+    "subject": "order-1",
+    "operationType": "ORDER_CONFIRM",
+    "performedBy": "Mika Sato",
+    "requestPath": "/api/order/1/confirm",
+    "details": {"orderNumber": "20260218-7K3M9QAB", "status": "CONFIRMED"},
+    "performedAt": "2026-02-18T03:05:00Z",
+}
+
 PRODUCT: dict[str, Any] = {"sku": "KYUSU-01", "name": "急須", "unitPrice": 4980}
 STOCK: dict[str, Any] = {"sku": "KYUSU-01", "total": 20, "free": 17, "reserved": 2, "shipped": 1}
 
@@ -58,4 +75,26 @@ SHIPMENT_FILE: dict[str, Any] = {
     "exportedAt": "2026-02-18T16:00:01Z",
     "uploadedAt": "2026-02-18T16:00:02Z",
     "transferredAt": "2026-02-18T16:00:02Z",
+}
+
+BROKER_ORDER: dict[str, Any] = {
+    "symbol": "7203.T",
+    "side": "BUY",
+    "quantity": "100",
+    "orderType": "LIMIT",
+    "limitPrice": "2512.5",
+    "account": "8871-2040",
+}
+
+OUTCOME: dict[str, Any] = {
+    "key": "8e03978e",
+    "status": "succeeded",
+    "result": {
+        "brokerOrderId": "PB-00000001",
+        "clientOrderId": "8e03978e",
+        "takenAt": "2026-02-18T03:00:01Z",
+    },
+    "error": None,
+    "acceptedAt": "2026-02-18T03:00:00Z",
+    "settledAt": "2026-02-18T03:00:01Z",
 }

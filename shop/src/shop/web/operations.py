@@ -8,8 +8,8 @@ from fastapi import APIRouter, Depends, Header, Request
 
 from shop.audit.history import latest_operations
 from shop.audit.messages import OperationPerformed
+from shop.web.documented import documented
 from shop.web.paging import Before, Limit
-from shop.web.problems import documented
 from shop.web.views import OperationPage, OperationView
 from todoke import Todoke
 
@@ -39,7 +39,12 @@ class Operator:
 def _operator(
     request: Request,
     x_operator: Annotated[
-        str, Header(max_length=100, pattern=r"^[!-~]([ -~]*[!-~])?$")
+        str,
+        Header(
+            max_length=100,
+            pattern=r"^[!-~]([ -~]*[!-~])?$",
+            description="Who asks, for the operation log.",
+        ),
     ] = ANONYMOUS,
 ) -> Operator:
     return Operator(x_operator, request.url.path[:500])
@@ -49,10 +54,13 @@ ByOperator = Annotated[Operator, Depends(_operator)]
 
 
 def routes(app: Todoke) -> APIRouter:
-    router = APIRouter(prefix="/api/operation", tags=["operations"], responses=documented(422))
+    router = APIRouter(
+        prefix="/api/operation", tags=["operations"], responses=documented("INVALID_REQUEST")
+    )
 
-    @router.get("")
+    @router.get("", summary="List operations")
     def list_operations(limit: Limit = 50, before: Before = None) -> OperationPage:
+        """Who changed what, newest first; each appears shortly after its commit."""
         with app.session() as session:
             found = [OperationView.of(one) for one in latest_operations(session, limit, before)]
         return OperationPage(items=found, next=found[-1].id if len(found) == limit else None)

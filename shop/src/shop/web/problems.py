@@ -15,74 +15,15 @@ from shop.ordering.orders import OrderNotFound, UnknownProduct
 from shop.ordering.products import ProductNotFound
 from shop.shipping.files import FileNotFound, OutcomeIsKnown
 from shop.shipping.shipments import ReturnExists
-from shop.web.views import Outgoing
+from shop.web.documented import problem_of
+from shop.web.products import TooMuchStock
 
 # A body can be wrong in more places than anybody wants to read.
 _MOST_ERRORS = 50
 
 
-class FieldError(Outgoing):
-    field: str
-    message: str
-
-
-class Problem(Outgoing):
-    """The shape of every error, for the API's documentation."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
-    current_status: str | None = None
-    sku: str | None = None
-    wanted: int | None = None
-    free: int | None = None
-    errors: list[FieldError] | None = None
-
-
-def _body(status: int, code: str, detail: str, **members: object) -> dict[str, Any]:
-    return {
-        "type": f"urn:shop:problem:{code.lower().replace('_', '-')}",
-        "title": code.replace("_", " ").capitalize(),
-        "status": status,
-        "detail": detail,
-        "code": code,
-        **members,
-    }
-
-
-_EXAMPLES = {
-    400: _body(400, "BAD_REQUEST", "The request was not understood."),
-    404: _body(404, "ORDER_NOT_FOUND", "There is no order 12345."),
-    409: _body(
-        409,
-        "INVALID_STATUS_TRANSITION",
-        "The order is PENDING and cannot become SHIPPED.",
-        currentStatus="PENDING",
-    ),
-    422: _body(
-        422,
-        "INVALID_REQUEST",
-        "The request was not understood; `errors` names each field.",
-        errors=[{"field": "lines.0.quantity", "message": "Input should be a valid integer"}],
-    ),
-}
-
-
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    return {
-        status: {
-            "model": Problem,
-            "description": HTTPStatus(status).phrase,
-            "content": {"application/problem+json": {"example": _EXAMPLES[status]}},
-        }
-        for status in statuses
-    }
-
-
 def problem(status: int, code: str, detail: str, **members: object) -> Response:
-    body = _body(status, code, detail, **members)
+    body = problem_of(status, code, detail, **members)
     # ASCII with escapes: a field's name may hold what cannot be written as UTF-8.
     return Response(json.dumps(body), status, media_type="application/problem+json")
 
@@ -115,6 +56,11 @@ def install_problems(web: FastAPI) -> None:
         detail = f"{error.wanted} of {error.sku} are wanted and {error.free} are free."
         told = {"sku": error.sku, "wanted": error.wanted, "free": error.free}
         return problem(409, "OUT_OF_STOCK", detail, **told)
+
+    @web.exception_handler(TooMuchStock)
+    def too_much_stock(request: Request, error: TooMuchStock) -> Response:
+        detail = f"There would be more than {error.most:,} of {error.sku}; nothing was received."
+        return problem(409, "TOO_MUCH_STOCK", detail, sku=error.sku)
 
     @web.exception_handler(ReturnExists)
     def return_exists(request: Request, error: ReturnExists) -> Response:

@@ -28,11 +28,13 @@ class ProductView(Outgoing):
 class ProductPage(Outgoing):
     """By number; `after=next` reads on."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.page(examples.PRODUCT)]})
+
     items: Sequence[ProductView]
     next: str | None
 
 
-class Receipt(Incoming):
+class ReceivedStock(Incoming):
     model_config = ConfigDict(json_schema_extra={"examples": [{"quantity": 20}]})
 
     quantity: int = Field(strict=True, ge=1, le=1_000_000)
@@ -52,6 +54,8 @@ class StockView(Outgoing):
 
 class StockPage(Outgoing):
     """By number; `after=next` reads on."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.page(examples.STOCK)]})
 
     items: Sequence[StockView]
     next: str | None
@@ -79,6 +83,8 @@ class ShipmentView(Outgoing):
 class ShipmentPage(Outgoing):
     """Newest first; `before=next` reads on."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.page(examples.SHIPMENT)]})
+
     items: Sequence[ShipmentView]
     next: int | None
 
@@ -101,6 +107,10 @@ class ShipmentFileView(Outgoing):
 
 class ShipmentFilePage(Outgoing):
     """Newest first; `before=next` reads on."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [examples.page(examples.SHIPMENT_FILE)]}
+    )
 
     items: Sequence[ShipmentFileView]
     next: int | None

@@ -146,11 +146,15 @@ class OrderView(Outgoing):
 class OrderPage(Outgoing):
     """Newest first; `before=next` reads on."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.page(examples.ORDER)]})
+
     items: Sequence[OrderView]
     next: int | None
 
 
 class OperationView(Outgoing):
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.OPERATION]})
+
     id: int
     event_id: UUID
     subject: str
@@ -167,6 +171,8 @@ class OperationView(Outgoing):
 
 class OperationPage(Outgoing):
     """Newest first; `before=next` reads on."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.page(examples.OPERATION)]})
 
     items: Sequence[OperationView]
     next: int | None

@@ -1,19 +1,20 @@
 """How much there is. Every verb works in the caller's transaction."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from sqlalchemy import select, update
-from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from shop.database import put
 from shop.inventory.model import OutOfStock, Stock, StockNotFound
 from shop.inventory.table import stock
 
 
 def receive_stock(session: Session, sku: str, quantity: int) -> Stock:
     """So many more of it have come in."""
-    session.execute(_receipt(session.get_bind().dialect.name, sku, quantity))
+    first = {"sku": sku, "total": quantity, "free": quantity, "reserved": 0, "shipped": 0}
+    more = {"total": stock.c.total + quantity, "free": stock.c.free + quantity}
+    put(session, stock, first, more)
     return find_stock(session, sku)
 
 
@@ -52,20 +53,6 @@ def ship_stock(session: Session, kept: Mapping[str, int]) -> None:
     for sku, quantity in _in_turn(kept.items()):
         out = {"shipped": stock.c.shipped + quantity, "reserved": stock.c.reserved - quantity}
         _must_change(session, sku, out)
-
-
-def _receipt(dialect: str, sku: str, quantity: int) -> Any:
-    """The first of it or more of it, in one statement.
-
-    Several first ones that were inserted and then changed would wait for each other on MariaDB:
-    there who finds that a row exists keeps others from changing it.
-    """
-    first = {"sku": sku, "total": quantity, "free": quantity, "reserved": 0, "shipped": 0}
-    more = {"total": stock.c.total + quantity, "free": stock.c.free + quantity}
-    if dialect in ("mariadb", "mysql"):
-        return mysql.insert(stock).values(first).on_duplicate_key_update(more)
-    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    return insert(stock).values(first).on_conflict_do_update(index_elements=["sku"], set_=more)
 
 
 def _in_turn(items: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from shop.database import put
 from shop.ordering.model import Product
 from shop.ordering.table import products
 
@@ -17,9 +18,9 @@ class ProductNotFound(LookupError):
 
 def put_product(session: Session, sku: str, name: str, unit_price: int) -> Product:
     """Offer it, or offer it at another price; orders that were placed keep theirs."""
-    product = session.merge(Product(sku, name, unit_price))
-    session.flush()
-    return product
+    offer = {"name": name, "unit_price": unit_price}
+    put(session, products, {"sku": sku, **offer}, offer)
+    return session.get_one(Product, sku, populate_existing=True)
 
 
 def find_product(session: Session, sku: str) -> Product:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+MOST_STOCK = 2_000_000_000
+"""So far from what a column holds that one receipt more does not reach it."""
+
 
 class ReservationType(StrEnum):
     TENTATIVE = "TENTATIVE"
@@ -17,6 +20,14 @@ class OutOfStock(Exception):
     def __init__(self, sku: str, wanted: int, free: int) -> None:
         self.sku, self.wanted, self.free = sku, wanted, free
         super().__init__(f"{wanted} of {sku} are wanted and {free} are free")
+
+
+class TooMuchStock(Exception):
+    """More of a product than can be counted."""
+
+    def __init__(self, sku: str) -> None:
+        self.sku = sku
+        super().__init__(f"there would be more than {MOST_STOCK} of {sku}")
 
 
 class NotReserved(Exception):

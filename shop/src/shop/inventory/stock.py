@@ -6,16 +6,19 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from shop.database import put
-from shop.inventory.model import OutOfStock, Stock, StockNotFound
+from shop.inventory.model import MOST_STOCK, OutOfStock, Stock, StockNotFound, TooMuchStock
 from shop.inventory.table import stock
 
 
 def receive_stock(session: Session, sku: str, quantity: int) -> Stock:
-    """So many more of it have come in."""
+    """So many more of it have come in; TooMuchStock where that cannot be counted."""
     first = {"sku": sku, "total": quantity, "free": quantity, "reserved": 0, "shipped": 0}
     more = {"total": stock.c.total + quantity, "free": stock.c.free + quantity}
     put(session, stock, first, more)
-    return find_stock(session, sku)
+    found = find_stock(session, sku)
+    if found.total > MOST_STOCK:
+        raise TooMuchStock(sku)
+    return found
 
 
 def find_stock(session: Session, sku: str) -> Stock:

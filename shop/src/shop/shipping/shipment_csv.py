@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, select
 from sqlalchemy.orm import Session
 
-from shop.shift_jis import shift_jis
+from shop.shipping.shift_jis import shift_jis
 from shop.shipping.table import shipment_items, shipments
 
 COLUMNS = (

@@ -9,14 +9,13 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from shop.fulfilment import NotShippedYet
-from shop.inventory.model import OutOfStock
+from shop.inventory.model import MOST_STOCK, OutOfStock, TooMuchStock
 from shop.ordering.model import InvalidStatusTransition
 from shop.ordering.orders import OrderNotFound, UnknownProduct
 from shop.ordering.products import ProductNotFound
 from shop.shipping.files import FileNotFound, OutcomeIsKnown
 from shop.shipping.shipments import ReturnExists
 from shop.web.documented import problem_of
-from shop.web.products import TooMuchStock
 
 # A body can be wrong in more places than anybody wants to read.
 _MOST_ERRORS = 50
@@ -59,7 +58,7 @@ def install_problems(web: FastAPI) -> None:
 
     @web.exception_handler(TooMuchStock)
     def too_much_stock(request: Request, error: TooMuchStock) -> Response:
-        detail = f"There would be more than {error.most:,} of {error.sku}; nothing was received."
+        detail = f"There would be more than {MOST_STOCK:,} of {error.sku}; nothing was received."
         return problem(409, "TOO_MUCH_STOCK", detail, sku=error.sku)
 
     @web.exception_handler(ReturnExists)

@@ -25,17 +25,6 @@ from todoke.fastapi import StrictRoute
 SkuPath = Annotated[str, Path(pattern=SKU_PATTERN, examples=["KYUSU-01"])]
 After = Annotated[str | None, Query(pattern=SKU_PATTERN)]
 
-MOST_STOCK = 2_000_000_000
-"""So far from what a column holds that one receipt more does not reach it."""
-
-
-class TooMuchStock(Exception):
-    """More of a product than can be counted."""
-
-    def __init__(self, sku: str) -> None:
-        self.sku, self.most = sku, MOST_STOCK
-        super().__init__(f"there would be more than {self.most} of {sku}")
-
 
 def routes(app: Todoke) -> APIRouter:
     router = APIRouter(
@@ -99,8 +88,6 @@ def routes(app: Todoke) -> APIRouter:
         """So many more of it have come in."""
         with app.session() as session:
             found = receive_stock(session, find_product(session, sku).sku, request.quantity)
-            if found.total > MOST_STOCK:
-                raise TooMuchStock(sku)
             log(session, "STOCK_RECEIVE", operator, sku, quantity=request.quantity)
             return seen(StockView, found)
 

@@ -18,6 +18,7 @@ LEASE: dict[str, object] = {
     "outbox.poll": "100ms",
     "retry.job": {"delays": ["50ms", "50ms", "50ms"]},
     "jobs.export.shipments_per_file": 2,
+    "jobs.schedule.create-shipment": "off",  # a proof may well run at one in the morning
 }
 _RECIPIENT = Recipient("山田花子", "100-0001", "東京都千代田区千代田1-1", "03-1234-5678")
 

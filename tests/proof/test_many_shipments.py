@@ -97,6 +97,7 @@ def test_very_many_orders_take_short_transactions_and_no_more_memory(
     for job in JOBS:
         record_property(f"{job} of {few.ready}", str(nights[0][job]))
         record_property(f"{job} of {many.ready}", str(nights[1][job]))
+    for job in JOBS:
         assert nights[1][job].memory < nights[0][job].memory + MORE_MEMORY
     assert nights[1]["create-shipment"].longest < SECOND
     assert nights[1]["create-shipment"].calls <= CALLS

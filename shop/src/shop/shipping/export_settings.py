@@ -14,7 +14,7 @@ from todoke import Settings
 class ExportSettings:
     folder: Path = Path("var/export")
     encoding: str = UTF_8
-    shipments_per_file: int = 2000
+    shipments_per_file: int = 1000
 
     def __post_init__(self) -> None:
         if self.encoding not in ENCODINGS:

@@ -1,18 +1,12 @@
-"""Broker orders under repetition: brokers that die, and requests that nobody thought of."""
+"""Broker orders under repetition: brokers that die."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-import requests
-import schemathesis
-from hypothesis import HealthCheck, given, settings
-from schemathesis import Case, GenerationMode
 
 from shop.mailbox.server import MailServer
 from shop.paper_broker.running import PaperBroker
@@ -75,30 +69,3 @@ def settled(desk: Sandbox, keys: list[str]) -> dict[str, str]:
     with desk.app.session() as session:
         found = [desk.app.events.list(session, key=key) for key in keys]
     return {one.key: one.status for records in found for one in records if one.handler}
-
-
-@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
-def test_no_generated_request_makes_the_shop_fail(
-    sqlite_copy: str,
-    mail_server: MailServer,
-    counts: Counts,
-    mode: GenerationMode,
-    record_property: Record,
-) -> None:
-    """SE-4: by the shop's own description of its API, as it asks and otherwise."""
-    with sandbox(sqlite_copy, mail_server, Clock()) as shop, closing(requests.Session()) as line:
-        url = str(shop.web.base_url)
-        schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
-        answers: Counter[int] = Counter()
-
-        @settings(max_examples=counts.generated, suppress_health_check=list(HealthCheck))
-        @given(case=schema.as_strategy(mode))
-        def ask(case: Case[Any]) -> None:
-            answer = case.call(base_url=url, session=line)
-            answers[answer.status_code] += 1
-            assert answer.status_code < 500, answer.text
-
-        ask()
-    record_property("requests", answers.total())
-    record_property("answers", dict(sorted(answers.items())))
-    assert answers.total() >= counts.generated

@@ -44,7 +44,7 @@ def test_a_hostile_address_in_an_event_is_dead_at_once(shop: Sandbox) -> None:
     """SE-4, SH-4"""
     publish(shop, email="a@example.com\r\nBcc: b@example.com")
     shop.work()
-    (letter,) = shop.dead_letters()
+    (letter,) = shop.dead_mails()
     assert (letter.code, letter.attempts) == ("BAD_ADDRESS", 1)
     assert shop.letters() == []
 
@@ -53,7 +53,7 @@ def test_a_hostile_order_number_in_an_event_is_dead_at_once(shop: Sandbox) -> No
     """SE-4, SH-4"""
     publish(shop, number="=?utf-8?q?1=0ABcc:_b=40example.com?=")
     shop.work()
-    (letter,) = shop.dead_letters()
+    (letter,) = shop.dead_mails()
     assert (letter.code, letter.attempts) == ("UNSAFE_HEADER", 1)
     assert shop.letters() == []
 

@@ -16,7 +16,7 @@ from shop.ordering.messages import (
     OrderShipped,
 )
 from shop.testing import Sandbox
-from todoke.operate import DeadLetter, EventRecord
+from todoke.operate import EventRecord
 
 NUMBER = "20260218-7K3M9QAB"
 
@@ -94,7 +94,7 @@ def test_all_mails_of_an_order_arrive_whatever_the_database(shop: Sandbox) -> No
     publish(shop, *[an_event(kind) for kind in HANDLERS])
     shop.work()
     assert len({letter.message_id for letter in shop.letters()}) == 3
-    assert dead_mails(shop) == []
+    assert shop.dead_mails() == []
 
 
 @pytest.mark.parametrize("email", [None, "", " \t"])
@@ -125,7 +125,7 @@ def test_a_hostile_text_in_an_event_is_dead_at_once(
     """SE-4, SH-4"""
     publish(small_shop, an_event(kind, number=number))
     small_shop.work()
-    (dead,) = dead_mails(small_shop)
+    (dead,) = small_shop.dead_mails()
     assert (dead.name, dead.code, dead.attempts) == (HANDLERS[kind], code, 1)
     assert small_shop.letters() == []
 
@@ -171,7 +171,3 @@ def test_an_outage_that_one_kind_of_mail_meets_spares_the_others_the_attempt(
 def mail_records(shop: Sandbox, kind: str) -> list[EventRecord]:
     found = shop.events(f"ORDER_{kind.upper()}")
     return [record for record in found if record.handler == HANDLERS[kind]]
-
-
-def dead_mails(shop: Sandbox) -> list[DeadLetter]:
-    return [dead for dead in shop.dead_letters() if dead.name in HANDLERS.values()]

@@ -184,6 +184,10 @@ class Sandbox:
         with self.app.session() as session:
             return self.app.dead_letters.list(session).items
 
+    def dead_mails(self) -> list[DeadLetter]:
+        """Those of mails to customers."""
+        return [dead for dead in self.dead_letters() if dead.name.endswith("-mail")]
+
     def letters(self) -> list[Letter]:
         """The mails that arrived, oldest first."""
         return [read(caught) for caught in reversed(self.mail.mailbox.newest_first())]

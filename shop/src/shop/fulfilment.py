@@ -29,8 +29,8 @@ class NotShippedYet(Exception):
 class OrdersOfTheShop(OrdersToShip):
     """Ordering's orders with inventory's word on their stock."""
 
-    def count(self, session: Session) -> int:
-        return count_confirmed_orders(session)
+    def count(self, session: Session, after: int | None) -> int:
+        return count_confirmed_orders(session, after or 0)
 
     def confirmed(self, session: Session, after: int | None, size: int) -> Sequence[ConfirmedOrder]:
         found = confirmed_orders(session, after or 0, size)

@@ -81,8 +81,9 @@ def confirmed_orders(session: Session, after: int, limit: int) -> Sequence[Order
     return session.scalars(query.limit(limit).with_for_update()).all()
 
 
-def count_confirmed_orders(session: Session) -> int:
-    return session.scalars(select(func.count()).select_from(orders).where(_CONFIRMED)).one()
+def count_confirmed_orders(session: Session, after: int) -> int:
+    behind = _CONFIRMED & (orders.c.id > after)
+    return session.scalars(select(func.count()).select_from(orders).where(behind)).one()
 
 
 def prepare_orders(session: Session, order_ids: Collection[int]) -> None:

@@ -23,9 +23,9 @@ def create_shipment(run: Run, app: Todoke, orders: OrdersToShip) -> None:
 
     def confirmed(session: Session, after: int | None, size: int) -> Sequence[ConfirmedOrder]:
         if run.told.total is None:
-            # What an attempt that died has done is not confirmed any more, and is to be counted.
+            # An attempt that died may have done some already.
             done = run.told.done or 0
-            run.progress(done, done + orders.count(session))
+            run.progress(done, done + orders.count(session, after))
         return orders.confirmed(session, after, size)
 
     made = 0

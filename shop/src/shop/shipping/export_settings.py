@@ -28,7 +28,7 @@ class ExportSettings:
             folder=export.file("folder") or cls.folder,
             encoding=export.text("encoding") or cls.encoding,
             shipments_per_file=export.number(
-                "shipments_per_file", cls.shipments_per_file, most=10_000
+                "shipments_per_file", cls.shipments_per_file, most=2_000
             ),
         )
 

@@ -20,8 +20,8 @@ class ConfirmedOrder:
 
 
 class OrdersToShip(Protocol):
-    def count(self, session: Session) -> int:
-        """How many are confirmed."""
+    def count(self, session: Session, after: int | None) -> int:
+        """How many are confirmed, behind this id."""
 
     def confirmed(self, session: Session, after: int | None, size: int) -> Sequence[ConfirmedOrder]:
         """Confirmed orders behind this id, oldest first, nobody else's until the commit."""

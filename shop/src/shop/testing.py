@@ -225,7 +225,7 @@ def sandbox(
         app = wired(Todoke(settings=settings.with_values(told), clock=clock))
         with closing(app):
             prepare(app)
-            with serving(create_web(app)) as url, httpx.Client(base_url=url) as web:
+            with serving(create_web(app)) as url, httpx.Client(base_url=url, timeout=30) as web:
                 yield Sandbox(app, web, mail, clock, folder)
 
 

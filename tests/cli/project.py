@@ -53,6 +53,14 @@ class Project:
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
+    def alone(self, *arguments: str) -> str:
+        """What a command says in a process of its own, where no other test imported anything."""
+        command = [*COMMAND, *arguments]
+        ended = subprocess.run(
+            command, check=True, cwd=self.folder, env=environment(), capture_output=True, text=True
+        )
+        return ended.stdout
+
     @contextmanager
     def worker(self, *arguments: str) -> Iterator[WorkerCommand]:
         """`todoke worker` as a process of its own, gone at the end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,6 @@ def test_queues_that_cannot_be_meant_are_refused(text: str) -> None:
 
 
 def test_crash_points_are_listed(project: Project) -> None:
-    """OB-7: the names that TODOKE_CRASH takes."""
-    assert project.run("crash-points").stdout.split() == list(POINTS)
-    assert project.ask("crash-points") == list(POINTS)
+    """OB-7: the names that TODOKE_CRASH takes; an application that is not asked for has none."""
+    assert project.alone("crash-points").split() == list(POINTS)
+    assert json.loads(project.alone("crash-points", "--json")) == list(POINTS)

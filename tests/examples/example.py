@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -78,12 +77,6 @@ def client(port: int) -> Iterator[Client]:
     with Client(base_url=f"http://127.0.0.1:{port}") as client:
         until(lambda: _answers(client), 30)
         yield client
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def _answers(client: Client) -> bool:

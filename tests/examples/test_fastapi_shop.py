@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.examples.example import Example, client, free_port
+from tests.examples.example import Example, client
+from tests.servers.place import free_port
 from tests.waiting import until
 
 

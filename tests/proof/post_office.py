@@ -18,6 +18,7 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
+from tests.servers.place import free_port
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -28,8 +29,7 @@ class PostOffice:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "mails"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     def come_back(self) -> None:

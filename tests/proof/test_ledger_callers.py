@@ -15,8 +15,9 @@ from httpx import AsyncClient, Limits, Response, Timeout
 from sqlalchemy import Table, select
 
 from tests.counts import Counts
-from tests.examples.example import client, free_port
+from tests.examples.example import client
 from tests.proof.order_desk import PATHS, build, metadata, orders, sends
+from tests.servers.place import free_port
 from tests.waiting import until
 from tests.work.running import worker
 from todoke import Todoke

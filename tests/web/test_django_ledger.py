@@ -10,8 +10,9 @@ import pytest
 from httpx import AsyncClient, Limits, Response
 from sqlalchemy import create_engine, text
 
-from tests.examples.example import Example, client, free_port
+from tests.examples.example import Example, client
 from tests.house.sources import ROOT
+from tests.servers.place import free_port
 from tests.web.test_django import project
 
 SUITE = ROOT / "tests" / "web" / "django_ledger_suite.py"

@@ -40,13 +40,13 @@ def main() -> int:
 
 
 def run(places: Places, ports: Ports, once: bool) -> None:
-    mail = Site(ports.mail)
+    shop, mail, _ = _sites(ports)
     told = environment(places, ports)
     app = prepare(places, told)
     with Children(places.logs, told) as children:
         _start(children, places, ports)
         print(f"The shop runs; its logs are in {places.logs}.\n\nWhat happens:")
-        deliveries = Deliveries(app, mail, Site(ports.web))
+        deliveries = Deliveries(app, mail, shop)
         try:
             _show(children, app, deliveries, places, ports, once=once)
         except (OSError, HTTPException):
@@ -63,7 +63,7 @@ def _show(
     *,
     once: bool,
 ) -> None:
-    told = tell(Site(ports.web))
+    told = tell(Site(ports.web.number))
     _say_where_to_look(places, ports, next_id=told.confirmed[-1].order_id + 1)
 
     def all_arrived() -> bool:
@@ -89,22 +89,27 @@ def _show(
 
 
 def _start(children: Children, places: Places, ports: Ports) -> None:
-    shop, mail, broker = Site(ports.web), Site(ports.mail), Site(ports.broker)
+    shop, mail, broker = _sites(ports)
+    smtp, page = str(ports.smtp.handle), str(ports.mail.handle)
     children.start(
-        "mail", "shop.mailbox", "--smtp-port", str(ports.smtp), "--web-port", str(mail.port)
+        "mail", "shop.mailbox", "--smtp-fd", smtp, "--web-fd", page, at=[ports.smtp, ports.mail]
     )
-    book = str(places.broker_book)
-    children.start("broker", "shop.paper_broker", "--port", str(broker.port), "--store", book)
-    children.start(
-        "web", "uvicorn", "shop.web.main:web", "--host", "127.0.0.1", "--port", str(shop.port)
-    )
+    desk, book = str(ports.broker.handle), str(places.broker_book)
+    children.start("broker", "shop.paper_broker", "--fd", desk, "--store", book, at=[ports.broker])
+    door = str(ports.web.handle)
+    children.start("web", "uvicorn", "shop.web.main:web", "--fd", door, at=[ports.web])
     children.start("worker", "todoke", "worker", "shop.app:app")
     pages = [(mail, "/api/mail"), (broker, "/orders"), (shop, "/api/order")]
     _wait(children, lambda: all(site.answers(path) for site, path in pages), _LIMIT)
 
 
+def _sites(ports: Ports) -> tuple[Site, Site, Site]:
+    """Shop, mail catcher, broker."""
+    return Site(ports.web.number), Site(ports.mail.number), Site(ports.broker.number)
+
+
 def _say_where_to_look(places: Places, ports: Ports, next_id: int) -> None:
-    shop, mail, broker = Site(ports.web), Site(ports.mail), Site(ports.broker)
+    shop, mail, broker = _sites(ports)
     print(
         f"""
 Where to look:

@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from shop.demo.ports import Port
 
 _PATIENCE = 15.0
 
@@ -41,7 +43,8 @@ class Children:
         self._environment = dict(environment)
         self._children: list[Child] = []
 
-    def start(self, name: str, *module_and_arguments: str) -> None:
+    def start(self, name: str, *module_and_arguments: str, at: Sequence[Port] = ()) -> None:
+        """Run a module; it inherits the ports `at` which it listens, by their handles."""
         log = self._logs / f"{name}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(  # noqa: S603
@@ -50,9 +53,12 @@ class Children:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=self._environment,
+                pass_fds=[port.handle for port in at],
                 # Ctrl-C is for the parent, which then stops the children in order.
                 start_new_session=True,
             )
+        for port in at:
+            port.leave()
         self._children.append(Child(name, process, log))
 
     def check(self, patience: float = 0.0) -> None:

@@ -44,8 +44,8 @@ def environment(places: Places, ports: Ports) -> dict[str, str]:
     return inherited | {
         "TODOKE_DATABASE_URL": places.database_url,
         "MAIL_HOST": "127.0.0.1",
-        "MAIL_PORT": str(ports.smtp),
-        "BROKER_URL": f"http://127.0.0.1:{ports.broker}",
+        "MAIL_PORT": str(ports.smtp.number),
+        "BROKER_URL": f"http://127.0.0.1:{ports.broker.number}",
         "JOBS_EXPORT_FOLDER": str(places.exported),
         "JOBS_SFTP_SENT": str(places.sent),
         "PYTHONUNBUFFERED": "1",

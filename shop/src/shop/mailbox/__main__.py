@@ -1,4 +1,5 @@
 import argparse
+import socket
 
 import uvicorn
 
@@ -10,21 +11,30 @@ from shop.mailbox.web import create_mailbox_web
 def main() -> None:
     options = _options()
     mailbox = Mailbox()
-    server = MailServer(mailbox, options.host, options.smtp_port)
+    smtp = _listener(options.smtp_fd, options.host, options.smtp_port)
+    page = _listener(options.web_fd, options.host, options.web_port)
+    server = MailServer(mailbox, options.host, listener=smtp)
     server.start()
     web = create_mailbox_web(mailbox, hosts=(options.host,))
-    print(f"smtp://{options.host}:{server.port}  http://{options.host}:{options.web_port}/")
+    at = page.getsockname()[1]
+    print(f"smtp://{options.host}:{server.port}  http://{options.host}:{at}/", flush=True)
     try:
-        uvicorn.run(web, host=options.host, port=options.web_port, log_level="warning")
+        uvicorn.Server(uvicorn.Config(web, log_level="warning")).run([page])
     finally:
         server.stop()
+
+
+def _listener(handle: int | None, host: str, port: int) -> socket.socket:
+    return socket.create_server((host, port)) if handle is None else socket.socket(fileno=handle)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser("shop.mailbox", description="Catch mail and show it.")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--smtp-port", type=int, default=1025)
-    parser.add_argument("--web-port", type=int, default=8025)
+    parser.add_argument("--smtp-port", type=int, default=1025, help="0 takes any that is free")
+    parser.add_argument("--web-port", type=int, default=8025, help="0 takes any that is free")
+    parser.add_argument("--smtp-fd", type=int, help="an inherited socket instead of a port")
+    parser.add_argument("--web-fd", type=int, help="an inherited socket instead of a port")
     return parser.parse_args()
 
 

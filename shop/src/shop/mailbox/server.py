@@ -38,7 +38,7 @@ class Refusals:
 
 
 class MailServer(Controller):
-    """An SMTP server in a thread of its own; port 0 takes a free one.
+    """An SMTP server in a thread of its own; port 0 takes a free one, `listener` a bound socket.
 
     `refuse_with(451, times=2)` makes it refuse the next two mails; `on_mail` is called with each
     mail that was kept, before the client hears of it.
@@ -49,13 +49,14 @@ class MailServer(Controller):
         mailbox: Mailbox | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
+        listener: socket.socket | None = None,
         on_mail: Callable[[CaughtMail], None] | None = None,
         **smtp_options: Any,
     ) -> None:
         self.mailbox = mailbox or Mailbox()
         self.on_mail = on_mail
         self._refusals = Refusals()
-        self._socket = socket.create_server((host, port))
+        self._socket = listener or socket.create_server((host, port))
         super().__init__(
             self,
             hostname=host,

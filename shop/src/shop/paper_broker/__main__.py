@@ -13,7 +13,7 @@ def main() -> None:
     options = _options()
     with (
         closing(Book(options.store)) as book,
-        socket.create_server((options.host, options.port)) as listener,
+        _listener(options) as listener,
     ):
         web = create_broker_web(book, hosts=(options.host,))
         print(f"http://{options.host}:{listener.getsockname()[1]}", flush=True)
@@ -21,10 +21,17 @@ def main() -> None:
         uvicorn.Server(config).run([listener])
 
 
+def _listener(options: argparse.Namespace) -> socket.socket:
+    if options.fd is not None:
+        return socket.socket(fileno=options.fd)
+    return socket.create_server((options.host, options.port))
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser("shop.paper_broker", description="A broker without a market.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8030, help="0 takes any that is free")
+    parser.add_argument("--fd", type=int, help="an inherited socket instead of a port")
     parser.add_argument("--store", type=Path, default=Path("broker.db"), help="a SQLite file")
     return parser.parse_args()
 

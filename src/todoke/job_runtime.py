@@ -83,13 +83,16 @@ def outlets(app: Todoke) -> DestinationOf:
 def job_source(runtime: Runtime, lanes: Lanes, grace: float) -> Source:
     """Where jobs are claimed from, and who takes them."""
     app = runtime.app
-    room, settling = app.job_room, app.settlings[2]
+    room, settling, engines = app.job_room, app.settlings[2], app.engines
+    chunking = Chunking(
+        room.cursors, app.database, lambda: app.engine, lambda: engines.of_async_handlers
+    )
     router = JobRouter(
         runtime.handlers.jobs,  # all: what is claimed here may have been enqueued to another queue
         runtime.desk(settling, grace, OF_JOBS),
         room.in_hand,
         app.identities,
-        Chunking(room.cursors, lambda: app.engine, lambda: app.engines.of_async_handlers),
+        chunking,
         runtime.resting.job,
         app.enqueuing.spec_of,
         grace,

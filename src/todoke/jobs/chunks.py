@@ -7,6 +7,8 @@ for, or when the job ends well; an exception in the loop rolls the open one back
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -17,6 +19,7 @@ from sqlalchemy.orm import Session
 from todoke import codec, crash
 from todoke.database import UNIQUE_ID, Database
 from todoke.errors import InvalidOption, LeaseLost
+from todoke.jobs.making_way import MakingWay
 from todoke.jobs.table import JobTables
 from todoke.work.call import Call
 
@@ -87,12 +90,17 @@ class Chunking:
     def __init__(
         self,
         cursors: Cursors,
+        database: Database,
         engine: Callable[[], Engine],
         async_engine: Callable[[], AsyncEngine],
     ) -> None:
         self.cursors: Cursors = cursors
+        self._database = database
         self.engine: Callable[[], Engine] = engine
         self.async_engine: Callable[[], AsyncEngine] = async_engine
+
+    def making_way(self) -> MakingWay:
+        return MakingWay(self._database.one_writer, self._database.clock.monotonic)
 
     def __call__(self, call: Call) -> Callable[..., Chunks[Any]]:
         def made(
@@ -120,6 +128,7 @@ class Chunks(Generic[T]):
     ) -> None:
         self._chunking, self._call, self._run = chunking, call, run
         self._fetch, self._cursor, self._size, self._name = fetch, cursor, size, name
+        self._making_way = chunking.making_way()
         self._open: _Open | None = None
         self._done = 0
         run.loops.append(self)
@@ -129,6 +138,8 @@ class Chunks(Generic[T]):
 
     def __next__(self) -> tuple[Session, Sequence[T]]:
         self.end(commit=True)
+        if pause := self._making_way.pause():
+            time.sleep(pause)
         self._run.check()
         connection = self._chunking.engine().connect()
         self._open = _Open(connection, Session(connection, join_transaction_mode="rollback_only"))
@@ -145,6 +156,8 @@ class Chunks(Generic[T]):
 
     async def __anext__(self) -> tuple[AsyncSession, Sequence[T]]:
         await self.end_async(commit=True)
+        if pause := self._making_way.pause():
+            await asyncio.sleep(pause)
         self._run.check()
         connection = await self._chunking.async_engine().connect()
         session = AsyncSession(connection, join_transaction_mode="rollback_only")

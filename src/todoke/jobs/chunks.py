@@ -33,6 +33,10 @@ Fetch: TypeAlias = Callable[[Session, Any, int], Sequence[T]]
 """Rows behind the cursor, in its order, at most so many."""
 FetchAsync: TypeAlias = Callable[[AsyncSession, Any, int], Awaitable[Sequence[T]]]
 """The same for an `async for`."""
+Left: TypeAlias = Callable[[Session, Any], int]
+"""How many rows there are behind the cursor."""
+LeftAsync: TypeAlias = Callable[[AsyncSession, Any], Awaitable[int]]
+"""The same for an `async for`."""
 
 
 class Cursors:
@@ -104,11 +108,11 @@ class Chunking:
 
     def __call__(self, call: Call) -> Callable[..., Chunks[Any]]:
         def made(
-            run: Run, fetch: Any, cursor: Callable[[T], object], size: int, name: str
+            run: Run, fetch: Any, cursor: Callable[[T], object], size: int, name: str, left: Any
         ) -> Chunks[T]:
             if not isinstance(size, int) or size < 1:
                 raise InvalidOption(f"{call.handler.where} chunks(size)", size, "at least 1.")
-            return Chunks(self, call, run, fetch, cursor, size, name)
+            return Chunks(self, call, run, fetch, cursor, size, name, left)
 
         return made
 
@@ -125,9 +129,11 @@ class Chunks(Generic[T]):
         cursor: Callable[[T], object],
         size: int,
         name: str,
+        left: Any,
     ) -> None:
         self._chunking, self._call, self._run = chunking, call, run
         self._fetch, self._cursor, self._size, self._name = fetch, cursor, size, name
+        self._left = left
         self._making_way = chunking.making_way()
         self._open: _Open | None = None
         self._done = 0
@@ -144,7 +150,10 @@ class Chunks(Generic[T]):
         connection = self._chunking.engine().connect()
         self._open = _Open(connection, Session(connection, join_transaction_mode="rollback_only"))
         connection.begin()
-        rows = self._fetch(self._open.session, self._read(connection), self._size)
+        after = self._read(connection)
+        if left := self._take_left():
+            self._expect(left(self._open.session, after))
+        rows = self._fetch(self._open.session, after, self._size)
         if not rows:
             self.end(commit=True)
             raise StopIteration
@@ -164,6 +173,8 @@ class Chunks(Generic[T]):
         self._open = _Open(connection, session)
         await connection.begin()
         after = await connection.run_sync(self._read)
+        if left := self._take_left():
+            self._expect(await left(session, after))
         rows = await self._fetch(session, after, self._size)
         if not rows:
             await self.end_async(commit=True)
@@ -207,6 +218,15 @@ class Chunks(Generic[T]):
         after, self._done = self._chunking.cursors.read(connection, self._call, self._name)
         self._run.told.progress(self._done, self._run.told.total)
         return after
+
+    def _take_left(self) -> Any:
+        """Who counts: asked once, with the first chunk."""
+        left, self._left = self._left, None
+        return left
+
+    def _expect(self, left: int) -> None:
+        # An attempt that died may have done some already.
+        self._run.told.progress(self._done, self._done + left)
 
     def _note(self, connection: Connection, rows: Sequence[T]) -> None:
         if rows:

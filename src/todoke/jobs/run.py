@@ -15,7 +15,7 @@ from todoke.telemetry import masked
 from todoke.work.attempt import Attempt
 
 if TYPE_CHECKING:
-    from todoke.jobs.chunks import Chunks, Fetch, FetchAsync
+    from todoke.jobs.chunks import Chunks, Fetch, FetchAsync, Left, LeftAsync
     from todoke.jobs.job import Call
 
 T = TypeVar("T")
@@ -116,6 +116,7 @@ class Run(Attempt):
         cursor: Callable[[T], object],
         size: int = 500,
         name: str = "",
+        left: Left | None = None,
     ) -> Chunks[T]: ...
     @overload
     def chunks(
@@ -125,16 +126,24 @@ class Run(Attempt):
         cursor: Callable[[T], object],
         size: int = 500,
         name: str = "",
+        left: LeftAsync | None = None,
     ) -> Chunks[T]: ...
     def chunks(
-        self, fetch: Any, *, cursor: Callable[[Any], object], size: int = 500, name: str = ""
+        self,
+        fetch: Any,
+        *,
+        cursor: Callable[[Any], object],
+        size: int = 500,
+        name: str = "",
+        left: Any = None,
     ) -> Chunks[Any]:
         """Large work in pieces, each its own transaction; a later run goes on behind the last.
 
         `fetch(session, after, size)` answers rows behind the cursor `after`, which is None at
         first. `async for` gives AsyncSessions. Several loops in one job need a name each.
+        `left(session, after)` answers how many rows there are; then progress has a total.
         """
-        made: Chunks[Any] = self._chunks(self, fetch, cursor, size, name)
+        made: Chunks[Any] = self._chunks(self, fetch, cursor, size, name, left)
         return made
 
     def then(self, call: Call[Any], /) -> None:

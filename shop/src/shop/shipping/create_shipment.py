@@ -20,17 +20,12 @@ def create_shipment(run: Run, app: Todoke, orders: OrdersToShip) -> None:
 
     Shipment and order change in one commit, a few hundred at a time.
     """
-
-    def confirmed(session: Session, after: int | None, size: int) -> Sequence[ConfirmedOrder]:
-        if run.told.total is None:
-            # An attempt that died may have done some already.
-            done = run.told.done or 0
-            run.progress(done, done + orders.count(session, after))
-        return orders.confirmed(session, after, size)
-
     made = 0
     for session, found in run.chunks(
-        confirmed, cursor=lambda order: order.parcel.order_id, size=AT_ONCE
+        orders.confirmed,
+        cursor=lambda order: order.parcel.order_id,
+        size=AT_ONCE,
+        left=orders.count,
     ):
         made += ship(session, orders, found, app.clock.now())
     run.metric("shipments", made)

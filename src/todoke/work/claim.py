@@ -125,7 +125,7 @@ class Claims:
     def streams(self, connection: Connection, state: str = READY) -> list[str]:
         """Every stream that has such rows, each found by one step through the index."""
         found = [""]
-        with connection.begin():
+        with reading(connection):
             while following := self.stream_after(connection, state, found[-1]):
                 found.append(following)
         return found[1:]

@@ -17,6 +17,7 @@ from uuid import UUID
 from sqlalchemy import (
     Connection,
     Table,
+    and_,
     bindparam,
     delete,
     exists,
@@ -119,8 +120,7 @@ class Holds:
         self._hold = update(live).where(chosen, *still).values(state=HELD, updated_at=database.now)
         mine = (holds.c.source == table.source, holds.c.stream == bindparam("of_stream"))
         of_lanes = database.among(holds.c.lane, "of_lanes")
-        self._load = select(holds.c.strand, holds.c.lane, holds.c.barrier).where(*mine, of_lanes)
-        headless = (
+        headless = and_(
             ~exists().where(live.c.id == holds.c.barrier),
             ~exists().where(
                 letters.c.item_id == holds.c.barrier,
@@ -128,7 +128,8 @@ class Holds:
                 letters.c.closed_at.is_(None),
             ),
         )
-        self._headless = self._load.where(*headless)
+        where = holds.c.strand, holds.c.lane, holds.c.barrier
+        self._load = select(*where, headless.label("is_headless")).where(*mine, of_lanes)
 
     def load(
         self, connection: Connection, stream: str, lanes: Sequence[int]
@@ -139,10 +140,13 @@ class Holds:
         found here.
         """
         where = {"of_stream": stream, "of_lanes": list(lanes)}
-        for row in connection.execute(self._headless, where).all():
-            self.pass_on(connection, [Place(row.barrier, row.strand, stream, row.lane)])
+        rows = connection.execute(self._load, where).all()
+        if headless := [row for row in rows if row.is_headless]:
+            for row in headless:
+                self.pass_on(connection, [Place(row.barrier, row.strand, stream, row.lane)])
+            rows = connection.execute(self._load, where).all()
         found: dict[int, Barriers] = {lane: {} for lane in lanes}
-        for row in connection.execute(self._load, where):
+        for row in rows:
             found[row.lane][row.strand] = row.barrier
         return found
 

@@ -128,7 +128,7 @@ def test_a_worker_is_not_woken_by_its_own_commits(
         _look_everywhere(alone)
         assert journal.of("a") == [1]
         assert states(app) == []
-        with _looks(monkeypatch) as looks:
+        with _looks_at_tables(monkeypatch) as looks:
             alone.ring(*SOMEBODY)
             assert bool(looks) == (app.database.kind != "sqlite")
         _look_everywhere(alone)
@@ -136,6 +136,23 @@ def test_a_worker_is_not_woken_by_its_own_commits(
         alone.ring(*SOMEBODY)
         _look_everywhere(alone)
         assert journal.of("a") == [1, 2]
+
+
+def test_where_nothing_waits_nothing_is_claimed(
+    app: Todoke, journal: Journal, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OB-9: one look at each table tells, however many streams and lanes there are"""
+    listen(app, journal)
+    with hands(app, 1) as (alone,):
+        _rest(clock, [alone])
+        with _looks(monkeypatch) as claims, _looks_at_tables(monkeypatch) as looks:
+            alone.ring()
+            assert (claims, len(looks)) == ([], 3)
+            publish(app, *steps("a", 1))
+            alone.ring()
+            assert len(claims) == 1
+        _look_everywhere(alone)
+        assert journal.of("a") == [1]
 
 
 def _rest(clock: Clock, workers: list[Hand]) -> None:
@@ -171,3 +188,18 @@ def _looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[int]]]:
         patch.setattr(Claims, "take_ordered", seen)
         yield looks
     assert all(set(lanes) <= set(range(LANES)) for lanes in looks)
+
+
+@contextmanager
+def _looks_at_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Claims]]:
+    """Where it was asked meanwhile which streams there are."""
+    looks: list[Claims] = []
+    streams = Claims.streams
+
+    def seen(self: Claims, *rest: Any) -> list[str]:
+        looks.append(self)
+        return streams(self, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Claims, "streams", seen)
+        yield looks

@@ -22,8 +22,6 @@ from todoke.work.stream import DestinationOf, Hands, Pace, Source, Tap, Taps
 
 _LOOK_AROUND = 5.0
 _AT_ONCE = float("-inf")
-_FEW = 8
-"""Taps that are claimed from without a look at the tables before."""
 
 Claimed = tuple[Source, list[Item]]
 
@@ -128,8 +126,8 @@ class Intake:
                 tap.set_aside(self._clock.monotonic() + self._pace.poll)
             elif room > 0:
                 items = self._claim(connection, owner, tap, room)
+                tap.has_yielded(bool(items))
                 if items:
-                    tap.has_yielded()
                     yield tap.source, items
 
     def wants_suspect(self, connection: Connection) -> bool:
@@ -223,17 +221,20 @@ class Intake:
             self._taps.add(stream)
 
     def _with_rows(self, connection: Connection, due: list[Tap]) -> list[Tap]:
-        """Of many taps those whose stream has rows: a look at each table costs less than all."""
-        if len(due) <= _FEW:
+        """Without those whose stream is empty, where a look costs less than to claim from them."""
+        cold = [tap for tap in due if not tap.yields]
+        if len(cold) < 2:
             return due
-        now, waiting = self._clock.monotonic(), set[tuple[Source, str]]()
-        for source in self._sources:
-            waiting |= {(source, stream) for stream in source.claims.streams(connection)}
-        found = [tap for tap in due if (tap.source, tap.stream) in waiting]
-        for tap in due:
-            if (tap.source, tap.stream) not in waiting:
-                tap.run_dry(now, self._pace)
-        return found
+        now = self._clock.monotonic()
+        waiting = {
+            (source, stream)
+            for source in {tap.source for tap in cold}
+            for stream in source.claims.streams(connection)
+        }
+        empty = [tap for tap in cold if (tap.source, tap.stream) not in waiting]
+        for tap in empty:
+            tap.run_dry(now, self._pace)
+        return [tap for tap in due if tap not in empty]
 
     def _claim(self, connection: Connection, owner: UUID, tap: Tap, room: int) -> list[Item]:
         if tap.destination is None:

@@ -109,6 +109,8 @@ class Tap:
     destination: Outlet | None = None
     next_claim: float = 0.0
     pause: float = 0.0
+    yields: bool = False
+    """There were rows at the last claim."""
     yielding: int = 0
     dry_lanes: int = 0
     turn: int = 0
@@ -154,8 +156,10 @@ class Tap:
         self.crowded = False
         self.rung.clear()
 
-    def has_yielded(self) -> None:
-        self.pause = 0.0
+    def has_yielded(self, some: bool) -> None:
+        self.yields = some
+        if some:
+            self.pause = 0.0
 
 
 class Taps:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from sqlalchemy import select, update
 
 from tests.application import letters, publish
 from tests.order.hands import Hand, hands, lane_owners, seconds_pass, walker_in
@@ -128,7 +129,7 @@ def test_a_worker_is_not_woken_by_its_own_commits(
         _look_everywhere(alone)
         assert journal.of("a") == [1]
         assert states(app) == []
-        with _looks_at_tables(monkeypatch) as looks:
+        with _calls(monkeypatch, "streams") as looks:
             alone.ring(*SOMEBODY)
             assert bool(looks) == (app.database.kind != "sqlite")
         _look_everywhere(alone)
@@ -145,7 +146,7 @@ def test_where_nothing_waits_nothing_is_claimed(
     listen(app, journal)
     with hands(app, 1) as (alone,):
         _rest(clock, [alone])
-        with _looks(monkeypatch) as claims, _looks_at_tables(monkeypatch) as looks:
+        with _looks(monkeypatch) as claims, _calls(monkeypatch, "streams") as looks:
             alone.ring()
             assert (claims, len(looks)) == ([], 3)
             publish(app, *steps("a", 1))
@@ -153,6 +154,31 @@ def test_where_nothing_waits_nothing_is_claimed(
             assert len(claims) == 1
         _look_everywhere(alone)
         assert journal.of("a") == [1]
+
+
+def test_streams_of_others_are_not_all_looked_at(
+    app: Todoke, journal: Journal, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OB-9: however many there are that no worker of these queues serves"""
+    listen(app, journal)
+    with hands(app, 1) as (alone,):
+        _rest(clock, [alone])
+        publish(app, *steps("a", *range(1, 31)))
+        _move_to_queues_of_others(app)
+        publish(app, *steps("b", 1))
+        with _calls(monkeypatch, "stream_after") as seen:
+            alone.ring()
+        assert 0 < len(seen) <= 6
+        _look_everywhere(alone)
+        assert (journal.of("a"), journal.of("b")) == ([], [1])
+
+
+def _move_to_queues_of_others(app: Todoke) -> None:
+    live = app.outbox_table.live
+    with app.engine.begin() as connection:
+        for id in connection.scalars(select(live.c.id)).all():
+            moved = update(live).where(live.c.id == id).values(stream=f"a-walk/others-{id}")
+            connection.execute(moved)
 
 
 def _rest(clock: Clock, workers: list[Hand]) -> None:
@@ -191,15 +217,15 @@ def _looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[int]]]:
 
 
 @contextmanager
-def _looks_at_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Claims]]:
-    """Where it was asked meanwhile which streams there are."""
-    looks: list[Claims] = []
-    streams = Claims.streams
+def _calls(monkeypatch: pytest.MonkeyPatch, method: str) -> Iterator[list[Claims]]:
+    """Where this was asked meanwhile."""
+    calls: list[Claims] = []
+    called = getattr(Claims, method)
 
-    def seen(self: Claims, *rest: Any) -> list[str]:
-        looks.append(self)
-        return streams(self, *rest)
+    def seen(self: Claims, *rest: Any, **options: Any) -> Any:
+        calls.append(self)
+        return called(self, *rest, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Claims, "streams", seen)
-        yield looks
+        patch.setattr(Claims, method, seen)
+        yield calls

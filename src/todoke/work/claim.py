@@ -9,6 +9,7 @@ process has leased, so nobody else looks at them; the others are shared by skipp
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from math import inf
 from typing import Any
 from uuid import UUID
 
@@ -122,11 +123,15 @@ class Claims:
         with reading(connection):
             return connection.execute(self._some, {"of_stream": stream}).first() is not None
 
-    def streams(self, connection: Connection, state: str = READY) -> list[str]:
-        """Every stream that has such rows, each found by one step through the index."""
+    def streams(
+        self, connection: Connection, state: str = READY, at_most: float = inf
+    ) -> list[str]:
+        """The streams that have such rows, each found by one step through the index."""
         found = [""]
         with reading(connection):
-            while following := self.stream_after(connection, state, found[-1]):
+            while len(found) <= at_most and (
+                following := self.stream_after(connection, state, found[-1])
+            ):
                 found.append(following)
         return found[1:]
 

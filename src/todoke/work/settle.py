@@ -224,7 +224,9 @@ class Settling:
             if wish.item.id in moved:
                 if wish.then is not None:
                     wish.then(connection)
-            elif not self.was_settled(connection, owner, wish.item):
+            elif self.was_settled(connection, owner, wish.item):
+                settled.processed += 1  # whoever got no reply has not counted it
+            else:
                 settled.fenced.append(wish.item)
         return witnessed
 

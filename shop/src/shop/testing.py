@@ -1,6 +1,7 @@
 """A shop for tests: every part of it is real, and it runs inside the test. Needs httpx."""
 
 import socket
+import ssl
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -17,6 +18,7 @@ from fastapi import FastAPI
 from shop.app import wired
 from shop.database import migrate
 from shop.inventory.stock import receive_stock
+from shop.listener import listener
 from shop.mailbox.reading import Letter, read
 from shop.mailbox.server import MailServer
 from shop.ordering.products import put_product
@@ -64,16 +66,22 @@ class _Server(uvicorn.Server):
 def serving(web: FastAPI) -> Iterator[str]:
     """The address under which `web` answers while the block runs."""
     server = _Server(uvicorn.Config(web, log_level="warning", ws="none"))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    with listener("127.0.0.1") as at:
+        thread = threading.Thread(target=server.run, args=([at],), daemon=True)
         thread.start()
         if not server.answers.wait(30):
             raise TimeoutError("the web application did not start")
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            yield f"http://127.0.0.1:{at.getsockname()[1]}"
         finally:
             server.should_exit = True
             thread.join()
+
+
+def client_of(url: str) -> httpx.Client:
+    """Without certificates, since nothing here is encrypted and to load them takes 20 ms."""
+    trusts_nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return httpx.Client(base_url=url, timeout=30, verify=trusts_nobody)
 
 
 class Sandbox:
@@ -225,7 +233,7 @@ def sandbox(
         app = wired(Todoke(settings=settings.with_values(told), clock=clock))
         with closing(app):
             prepare(app)
-            with serving(create_web(app)) as url, httpx.Client(base_url=url, timeout=30) as web:
+            with serving(create_web(app)) as url, client_of(url) as web:
                 yield Sandbox(app, web, mail, clock, folder)
 
 

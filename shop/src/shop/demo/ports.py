@@ -5,6 +5,8 @@ from argparse import Namespace
 from dataclasses import dataclass
 from typing import Self
 
+from shop.listener import without_delay
+
 
 class Port:
     """A port that nobody else can take, since it is bound before anybody is told of it."""
@@ -50,5 +52,5 @@ def _bound(wanted: int) -> socket.socket:
         except OSError:
             candidate.close()
         else:
-            return candidate
+            return without_delay(candidate)
     raise OSError("this machine has no free port")

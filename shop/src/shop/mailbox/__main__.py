@@ -1,8 +1,8 @@
 import argparse
-import socket
 
 import uvicorn
 
+from shop.listener import listener
 from shop.mailbox.mailbox import Mailbox
 from shop.mailbox.server import MailServer
 from shop.mailbox.web import create_mailbox_web
@@ -11,9 +11,9 @@ from shop.mailbox.web import create_mailbox_web
 def main() -> None:
     options = _options()
     mailbox = Mailbox()
-    smtp = _listener(options.smtp_fd, options.host, options.smtp_port)
-    page = _listener(options.web_fd, options.host, options.web_port)
-    server = MailServer(mailbox, options.host, listener=smtp)
+    smtp = listener(options.host, options.smtp_port, options.smtp_fd)
+    page = listener(options.host, options.web_port, options.web_fd)
+    server = MailServer(mailbox, options.host, bound=smtp)
     server.start()
     web = create_mailbox_web(mailbox, hosts=(options.host,))
     at = page.getsockname()[1]
@@ -22,10 +22,6 @@ def main() -> None:
         uvicorn.Server(uvicorn.Config(web, log_level="warning")).run([page])
     finally:
         server.stop()
-
-
-def _listener(handle: int | None, host: str, port: int) -> socket.socket:
-    return socket.create_server((host, port)) if handle is None else socket.socket(fileno=handle)
 
 
 def _options() -> argparse.Namespace:

@@ -9,6 +9,7 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
+from shop.listener import listener
 from shop.mailbox.mailbox import CaughtMail, Mailbox
 
 LARGEST_MAIL = 1024 * 1024
@@ -38,7 +39,7 @@ class Refusals:
 
 
 class MailServer(Controller):
-    """An SMTP server in a thread of its own; port 0 takes a free one, `listener` a bound socket.
+    """An SMTP server in a thread of its own, at a free port, a wanted one, or a `bound` socket.
 
     `refuse_with(451, times=2)` makes it refuse the next two mails; `on_mail` is called with each
     mail that was kept, before the client hears of it.
@@ -49,14 +50,14 @@ class MailServer(Controller):
         mailbox: Mailbox | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
-        listener: socket.socket | None = None,
+        bound: socket.socket | None = None,
         on_mail: Callable[[CaughtMail], None] | None = None,
         **smtp_options: Any,
     ) -> None:
         self.mailbox = mailbox or Mailbox()
         self.on_mail = on_mail
         self._refusals = Refusals()
-        self._socket = listener or socket.create_server((host, port))
+        self._socket = bound or listener(host, port)
         super().__init__(
             self,
             hostname=host,

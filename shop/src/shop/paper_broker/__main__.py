@@ -1,10 +1,10 @@
 import argparse
-import socket
 from contextlib import closing
 from pathlib import Path
 
 import uvicorn
 
+from shop.listener import listener
 from shop.paper_broker.book import Book
 from shop.paper_broker.web import create_broker_web
 
@@ -13,18 +13,12 @@ def main() -> None:
     options = _options()
     with (
         closing(Book(options.store)) as book,
-        _listener(options) as listener,
+        listener(options.host, options.port, options.fd) as at,
     ):
         web = create_broker_web(book, hosts=(options.host,))
-        print(f"http://{options.host}:{listener.getsockname()[1]}", flush=True)
+        print(f"http://{options.host}:{at.getsockname()[1]}", flush=True)
         config = uvicorn.Config(web, log_level="warning", ws="none", timeout_graceful_shutdown=1)
-        uvicorn.Server(config).run([listener])
-
-
-def _listener(options: argparse.Namespace) -> socket.socket:
-    if options.fd is not None:
-        return socket.socket(fileno=options.fd)
-    return socket.create_server((options.host, options.port))
+        uvicorn.Server(config).run([at])
 
 
 def _options() -> argparse.Namespace:

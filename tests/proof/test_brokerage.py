@@ -18,14 +18,6 @@ Record = Callable[[str, object], None]
 
 
 @pytest.fixture
-def mail_server() -> Iterator[MailServer]:
-    server = MailServer()
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
 def broker(tmp_path: Path) -> Iterator[PaperBroker]:
     with PaperBroker(tmp_path) as found:
         yield found

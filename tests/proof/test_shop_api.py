@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from functools import cache
 from typing import Any
@@ -27,14 +27,6 @@ Record = Callable[[str, object], None]
 KEYS = ["k-1", "k-2"]
 BUSY = 6
 """Orders in each of their states: what a request has spoilt, another one finds intact."""
-
-
-@pytest.fixture
-def mail_server() -> Iterator[MailServer]:
-    server = MailServer()
-    server.start()
-    yield server
-    server.stop()
 
 
 class Description:

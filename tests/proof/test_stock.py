@@ -35,14 +35,6 @@ DELETED = {"PENDING": ReservationType.TENTATIVE, "CANCELLED": ReservationType.CA
 
 
 @pytest.fixture
-def mail_server() -> Iterator[MailServer]:
-    server = MailServer()
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
 def shop(migrated_url: str, mail_server: MailServer) -> Iterator[Sandbox]:
     with sandbox(migrated_url, mail_server, Clock(), told=IMPATIENT) as found:
         yield found

@@ -117,7 +117,12 @@ _EXAMPLES = [
         "The request was not understood; `errors` names each field.",
         errors=[{"field": "lines.0.quantity", "message": "Input should be a valid integer"}],
     ),
-    problem_of(422, "UNKNOWN_PRODUCT", "There is no product CHASEN-09.", sku="CHASEN-09"),
+    problem_of(
+        422,
+        "UNKNOWN_PRODUCT",
+        "CHASEN-09 is not sold here; GET /api/product lists what is.",
+        sku="CHASEN-09",
+    ),
     _of_todoke(
         503,
         "UNAVAILABLE",

@@ -33,11 +33,12 @@ def test_only_the_owner_of_the_lane_looks_and_only_there(
         _rest(clock, two)
         owner, other = _owner_first(app, two, lane=5)
         publish(app, *steps(walker_in(range(5, 6), STREAM), 1))
-        with _looks(monkeypatch) as looks:
+        with _looks(monkeypatch) as looks, _calls(monkeypatch, "stream_after") as before:
             other.ring(hint_of("event", STREAM, 5))
             assert looks == []
             owner.ring(hint_of("event", STREAM, 5))
             assert looks == [[5]]
+            assert before == [], "what was rung for is claimed at once"
         owner.ring()
         assert states(app) == []
 

@@ -47,10 +47,7 @@ def post_office(tmp_path: Path) -> Iterator[PostOffice]:
 def test_a_mail_server_that_was_away_is_not_stormed_and_gets_every_mail(
     database_url: str, post_office: PostOffice, counts: Counts, record_property: Record
 ) -> None:
-    """OB-15, ID-6: claims per second after the outage are at most twice those before it.
-
-    Or those a while later, when no storm would last: the machine may have been slow before it.
-    """
+    """OB-15, ID-6: claims per second after the outage are at most twice those before it."""
     rest = "5s" if counts.away_seconds >= 60 else "500ms"
     window = min(10.0, counts.away_seconds / 3) + 2
     breaker, may_send = Breaker("smtp", failures=5, rest=rest), threading.Event()
@@ -61,12 +58,12 @@ def test_a_mail_server_that_was_away_is_not_stormed_and_gets_every_mail(
             in_hand = runtime.counts["claimed"]
             may_send.set()
             until(lambda: runtime.counts["claimed"] > in_hand + 200, 60)
-            before = _claims_per_second(runtime, window)
+            # Twice: other tests may have the processors for a while.
+            before = max(_claims_per_second(runtime, window) for _ in range(2))
             post_office.go_away()
             during = _claims_per_second(runtime, counts.away_seconds)
             post_office.come_back()
             after = _claims_per_second(runtime, window)
-            later = _claims_per_second(runtime, window)
             left = _living(app)
             published.set()
             until(lambda: _living(app) == 0, 3_600)
@@ -76,14 +73,13 @@ def test_a_mail_server_that_was_away_is_not_stormed_and_gets_every_mail(
     record_property("claims per second before", round(before))
     record_property("claims per second during", round(during))
     record_property("claims per second after", round(after))
-    record_property("claims per second later", round(later))
     record_property("dead letters", dead)
     record_property("mails delivered", len(taken))
     record_property("delivered more than once", sum(times > 1 for times in taken.values()))
     record_property("left after it came back", left)
     assert left > 0, "too few were due to show anything"
     assert during <= 2 * before
-    assert after <= 2 * max(before, later)
+    assert after <= 2 * before
     assert dead == 0
     assert len(taken) == events >= counts.due
 
